@@ -106,13 +106,13 @@ class CountScore:
 
     Notes
     -----
-    **Relation**: add or remove one record. **Range**: 2. **Proof**: the record lies in one node,
-    and of every candidate in one child, whose x moves by e - C, e a 1 in its class y. C is not
-    negative and adds up to 1, so half the L1 of that is 1 - C_y, at most a = 1 - min C; each score
-    moves by something in [-a, a]. A node's scores are multiplied by the whole number
-    `share_factors`, at most FACTOR_STEPS / a, and one step is worth 1 / FACTOR_STEPS as much. All
-    in whole steps: e and C add up to STEPS, so x adds up to nothing, and half its L1 is whole.
-    **Tests**: tests/trees/boosted/test_boosted_counts.py.
+    **Relation**: add or remove one record. **Range**: 2. **Proof**: what is added to the scores
+    follows from released values. The record lies in one node, and of every candidate in one child,
+    whose x moves by e - C, e a 1 in its class y. C is not negative and adds up to 1, so half the L1
+    of that is 1 - C_y, at most a = 1 - min C; each score moves by something in [-a, a]. A node's
+    scores are multiplied by the whole number `share_factors`, at most FACTOR_STEPS / a, and one
+    step is worth 1 / FACTOR_STEPS as much. All in whole steps: e and C add up to STEPS, so x adds
+    up to nothing, and half its L1 is whole. **Tests**: tests/trees/boosted/test_boosted_counts.py.
 
     Attributes
     ----------
@@ -123,12 +123,15 @@ class CountScore:
     boxes : Boxes
     siblings : Siblings
         Of the tree.
+    raised : ndarray of float64, shape (total bins,)
+        As in `SplitScore`.
     """
 
     query: LevelSums
     shares: NDArray[np.int64]
     boxes: Boxes
     siblings: Siblings
+    raised: NDArray[np.float64]
     unit: ClassVar[Fraction] = Fraction(1, STEPS * FACTOR_STEPS)
     score_range: ClassVar[Fraction] = Fraction(2)
 
@@ -140,4 +143,5 @@ class CountScore:
             sums, self.shares.shape[1], self.shares, share_factors(self.shares),
             boxes.offsets, boxes.ordered, boxes.low, boxes.high, boxes.alive, scores,
         )  # fmt: skip
+        scores += self.raised
         return Rows.of_table(scores)

@@ -6,16 +6,20 @@ what its parent has more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.bridge import Part, Score
+from dpforest.records.base import Released
 from dpforest.trees.base import TableFacts
 from dpforest.trees.boosted.counts import CountScore, NodeCounts
 from dpforest.trees.boosted.parts import NodeSums, Siblings, SplitScore
 from dpforest.trees.boosted.queries import Additions, LeafSums, LevelSums
+from dpforest.trees.boosted.split_weights import SplitWeights, apart
 from dpforest.trees.multinomial.cells import Boxes
 from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.multinomial.segments import Heap, Splits
@@ -83,13 +87,22 @@ class Growth:
     candidates : Candidates
     memory : LevelMemory
         Of this tree and those before it.
+    weights : SplitWeights
+        Learnt from those before it, and from this one as it grows.
     """
 
-    def __init__(self, gradients: Additions, candidates: Candidates, memory: LevelMemory) -> None:
-        self._gradients, self._candidates = gradients, candidates
+    def __init__(
+        self,
+        gradients: Additions,
+        candidates: Candidates,
+        memory: LevelMemory,
+        weights: SplitWeights,
+    ) -> None:
+        self._gradients, self._candidates, self._weights = gradients, candidates, weights
         self._siblings, self._boxes = Siblings(gradients, memory), candidates.root()
         self._splits: list[Splits] = []
         self._counted = np.zeros(1, dtype=np.int64)
+        self._drawn = np.empty(0, dtype=np.int64)
 
     @property
     def heap(self) -> Heap:
@@ -109,14 +122,38 @@ class Growth:
         """The part of what was counted that gets noise."""
         return NodeSums(query, self._siblings)
 
-    def score(self, query: LevelSums, centres: NDArray[np.int64]) -> Score[NDArray[np.int64]]:
-        """Score of a level's splits, by released centres."""
-        return SplitScore(query, centres, self._boxes, self._siblings)
+    def score(
+        self, query: LevelSums, centres: NDArray[np.int64], epsilon: float
+    ) -> Score[NDArray[np.int64]]:
+        """Score of a level's splits, by released centres.
+
+        ``epsilon`` is what the draw by it costs: the odds of a candidate grow by ``epsilon`` where
+        its score grows by the range.
+        """
+        return self._raised(partial(SplitScore, query, centres), epsilon)
+
+    def _raised(
+        self, make: Callable[..., SplitScore | CountScore], epsilon: float
+    ) -> SplitScore | CountScore:
+        """A score that is raised by the weights of its candidates."""
+        score = make(self._boxes, self._siblings, np.zeros(1))
+        step = epsilon * float(score.unit / score.score_range)
+        return replace(score, raised=self._weights.in_steps(step))
+
+    def learn(self, released: Released, variance: float) -> None:
+        """Learn from released sums, of such a variance, what the last splits set apart."""
+        sums, sizes = self._parted(released)
+        self._weights.learn(self._drawn, apart(sums, sizes, variance**0.5))
+
+    def _parted(self, released: Released) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Residual sums of nodes, and numbers of their records."""
+        lattice = self._gradients.lattice
+        return released[:, : lattice.n_columns], released[:, -1] / lattice.mass
 
     def split(self, places: NDArray[np.int64]) -> None:
         """Split the nodes at released bins, -1 where there was no candidate; public."""
         candidates, starts = self._candidates, self._candidates.bins.starts
-        found = places >= 0
+        found, self._drawn = places >= 0, places
         cells = np.where(found, places, 0)
         features = np.where(found, np.searchsorted(starts, cells, side="right") - 1, -1)
         bins = np.where(found, cells - starts[features], -1)
@@ -147,6 +184,12 @@ class CountedGrowth(Growth):
         """The part of what was counted that gets noise."""
         return NodeCounts(query, self._siblings)
 
-    def score(self, query: LevelSums, centres: NDArray[np.int64]) -> Score[NDArray[np.int64]]:
+    def score(
+        self, query: LevelSums, centres: NDArray[np.int64], epsilon: float
+    ) -> Score[NDArray[np.int64]]:
         """Score of a level's splits, by released class shares."""
-        return CountScore(query, centres, self._boxes, self._siblings)
+        return self._raised(partial(CountScore, query, centres), epsilon)
+
+    def _parted(self, released: Released) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Class counts of nodes, and numbers of their records."""
+        return released, released.sum(axis=1).astype(np.float64)

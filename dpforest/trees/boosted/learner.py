@@ -28,6 +28,7 @@ from dpforest.trees.boosted.plan import (
 from dpforest.trees.boosted.queries import STEPS, BoostedMove, Gradients
 from dpforest.trees.boosted.settings import BoostedSettings, PureSettings
 from dpforest.trees.boosted.shares import leaf_shares, whole_shares
+from dpforest.trees.boosted.split_weights import SplitWeights
 from dpforest.trees.boosted.steps import (
     Scales,
     centres,
@@ -73,13 +74,14 @@ class BoostedForest:
         """
         prior, code_values, history = _beginning(shape, bridge, facts)
         bins = asked_bins(bridge, facts, shape.settings.max_bins)
-        candidates, memory, grown = Candidates.of(bins, facts), LevelMemory(np.int64), list[Grown]()
+        candidates, grown = Candidates.of(bins, facts), list[Grown]()
+        tools = candidates, LevelMemory(np.int64), SplitWeights(bins.starts, facts.ordered)
         for number in range(shape.first + shape.n_rounds):
             if number < shape.first:
-                growth: Growth = CountedGrowth(Memberships(shape.n_classes), candidates, memory)
+                growth: Growth = CountedGrowth(Memberships(shape.n_classes), *tools)
                 tree = _counted(shape, bridge, growth, prior)
             else:
-                growth = Growth(Gradients(history, shape.lattice), candidates, memory)
+                growth = Growth(Gradients(history, shape.lattice), *tools)
                 tree = _grown(shape, bridge, growth)
             history = history.then(BoostedMove(number, tree[0], tree[1]))
             grown.append(tree)
@@ -126,8 +128,10 @@ def _grown(shape: BoostedShape, bridge: Bridge, growth: Growth) -> Grown:
     centre = partial(centres, most=lattice.most, record=lattice.mass)
     released = _released(shape, bridge, growth, BY_RESIDUALS, start, centre)
     estimates = combined_levels(*released)
-    scales = Scales(STEPS, lattice.bend, lattice.mass)
-    steps = newton_steps(estimates, scales, settings.spread, settings.step_clip)
+    scales = Scales(lattice.one, lattice.bend, lattice.mass)
+    steps = newton_steps(
+        estimates, scales, settings.spread_of(lattice.weighted), settings.step_clip
+    )
     sizes = np.maximum(estimates[-1][0][:, -1] / lattice.mass, 0.0)
     return growth.heap, in_score_steps(settings.step / shape.n_rounds**0.5 * steps), sizes
 
@@ -159,10 +163,13 @@ def _released(
         if level:
             released.append(counted.noised(roles.nodes, growth.sums(query)))
             variances.append(bridge.event(roles.nodes).variance)
+            growth.learn(released[-1], variances[-1])
             own = centre(released[-1])
-        growth.split(counted.chosen(roles.splits, growth.score(query, own)))
+        epsilon = float(bridge.event(roles.splits).loss.epsilon)
+        growth.split(counted.chosen(roles.splits, growth.score(query, own, epsilon)))
     leaves = growth.leaves()
     counted = bridge.ask(leaves, roles.leaves)
     released.append(counted.noised(roles.leaves, growth.sums(leaves)))
     variances.append(bridge.event(roles.leaves).variance)
+    growth.learn(released[-1], variances[-1])
     return released, variances

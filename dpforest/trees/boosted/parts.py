@@ -162,7 +162,8 @@ class SplitScore:
 
     Notes
     -----
-    **Relation**: add or remove one record. **Range**: 4 c, c the largest residual. **Proof**: the
+    **Relation**: add or remove one record. **Range**: 4 c, c the largest residual. **Proof**: what
+    is added to the scores follows from released values, and is the same with one record more. The
     record lies in one node, and of every candidate in one child, whose x moves by r - C. Half the
     L1 of that is at most a = c + half the L1 of C (one column: c + |C|), so each score moves by
     something in [-a, a]. All in whole steps: residuals are rounded toward zero, so that c holds,
@@ -179,12 +180,16 @@ class SplitScore:
     boxes : Boxes
     siblings : Siblings
         Of the tree.
+    raised : ndarray of float64, shape (total bins,)
+        Whole steps that the score of each candidate is raised by, from released values alone
+        (`SplitWeights.in_steps`).
     """
 
     query: LevelSums
     centres: NDArray[np.int64]
     boxes: Boxes
     siblings: Siblings
+    raised: NDArray[np.float64]
 
     @property
     def unit(self) -> Fraction:
@@ -205,4 +210,5 @@ class SplitScore:
             sums, lattice.n_columns, self.centres, node_factors(self.centres, lattice.most),
             boxes.offsets, boxes.ordered, boxes.low, boxes.high, boxes.alive, scores,
         )  # fmt: skip
+        scores += self.raised
         return Rows.of_table(scores)

@@ -194,7 +194,9 @@ def _shape(
 ) -> BoostedShape:
     """A size with what releases are made by."""
     n_columns = n_score_columns(facts.n_classes)
-    lattice = Lattice.of(n_columns, *settings.scales(facts.n_classes, facts.unit > 1))
+    of_means = facts.unit > 1
+    weighted = settings.weighs(facts.n_classes, of_means)
+    lattice = Lattice.of(n_columns, *settings.scales(facts.n_classes, of_means), weighted)
     first = settings.first(facts.n_classes) > 0
     times = settings.correction_times if settings.corrections(facts.n_classes) else 0
     sizes = size.depth, size.n_rounds, first, times * size.n_rounds
@@ -276,6 +278,7 @@ def _words(shape: BoostedShape, buys: bool, pure: bool) -> dict[str, str]:
     """The plan in words, for the report."""
     bins = bins_in_words(buys)
     noise, currency = ("geometric", "epsilon") if pure else ("discrete Gaussian", "rho")
+    kind = "weighted" if shape.lattice.weighted else "clipped"
     first = f"a tree of depth {shape.depth} drawn by class counts, then " if shape.first else ""
     then = f", then {shape.n_corrections} corrections of leaves" if shape.n_corrections else ""
     start = "log-odds of the noisy prior"
@@ -285,10 +288,10 @@ def _words(shape: BoostedShape, buys: bool, pure: bool) -> dict[str, str]:
         start += f", then {shape.curves.phrase()}"
     return {
         "rounds": f"{first}{shape.n_rounds} trees of depth {shape.depth}{then}",
-        "structure": "splits drawn by what is left to explain",
+        "structure": "splits drawn by what is left to explain, rather where earlier ones told much",
         "thresholds": f"{bins}, at most {shape.settings.max_bins} bins a feature",
         "start": start,
-        "leaves": f"clipped residuals rounded toward zero to a lattice, {noise} noise",
+        "leaves": f"{kind} residuals rounded toward zero to a lattice, {noise} noise",
         "budget shares add up in": currency,
         "composed by": f"addition in {currency}",
     }

@@ -1,4 +1,4 @@
-"""Sums of clipped residuals over bins and nodes of a growing tree.
+"""Sums of clipped or weighted residuals over bins and nodes of a growing tree.
 
 A record's residuals and curvatures follow from what was released before and its own codes and
 label, so one record changes no other's. They are rounded toward zero to a public lattice.
@@ -47,28 +47,42 @@ class Lattice(ClippedResiduals):
         A curvature of 1.
     mass : int
         A record.
+    weighted : bool
+        Whether records of two classes are weighted by 1 / max(p, 1 - p), and not clipped.
     """
 
     bend: int
     mass: int
+    weighted: bool = False
 
     @classmethod
-    def of(cls, n_columns: int, clip: Fraction, bend: Fraction, mass: Fraction) -> Lattice:
+    def of(
+        cls, n_columns: int, clip: Fraction, bend: Fraction, mass: Fraction, weighted: bool = False
+    ) -> Lattice:
         """Round down what is given in residuals of 1."""
-        return cls(n_columns, *(max(1, math.floor(x * STEPS)) for x in (clip, bend, mass)))
+        most, bends, masses = (max(1, math.floor(x * STEPS)) for x in (clip, bend, mass))
+        return cls(n_columns, most, bends, masses, weighted)
+
+    @property
+    def one(self) -> int:
+        """Worth of a residual of 1; a weighted one is never larger."""
+        return self.most if self.weighted else STEPS
 
     @property
     def row(self) -> Sensitivity:
         """Largest sizes of one record's residuals, curvatures and own mass together.
 
-        **Residuals**: `residual_sensitivity`. **Curvatures** of one column: p (1 - p) <= 1/4 times
-        ``bend``. Of more: the sum over k of (p_k (1 - p_k))^2 is at most 4/27, where three shares
-        are 1/3; that of p_k (1 - p_k) is below 1. They are rounded toward zero; 1 more makes up
-        for the doubles that they are made in, whose relative error is below 2^-40.
+        **Residuals**: `residual_sensitivity`; a weighted one is (y - p) / max(p, 1 - p) for y 0
+        or 1, so at most 1 in size. **Curvatures** of one column: p (1 - p) <= 1/4 times ``bend``;
+        weighted ones are min(p, 1 - p) <= 1/2. Of more: the sum over k of (p_k (1 - p_k))^2 is at
+        most 4/27, where three shares are 1/3; that of p_k (1 - p_k) is below 1. They are rounded
+        toward zero; 1 more makes up for the doubles that they are made in, whose relative error is
+        below 2^-40.
         """
         one, residuals = self.n_columns == 1, self.residuals
-        squares = Fraction(self.bend**2, 16) if one else Fraction(4 * self.bend**2, 27)
-        bends = Fraction(self.bend, 4) if one else Fraction(self.bend)
+        largest = Fraction(self.bend, 2 if self.weighted else 4)
+        squares = largest**2 if one else Fraction(4 * self.bend**2, 27)
+        bends = largest if one else Fraction(self.bend)
         l1 = residuals.l1 + math.ceil(bends) + 1 + self.mass
         l2 = residuals.l2_squared + math.ceil(squares) + 1 + self.mass**2
         return Sensitivity(l1, l2)
@@ -126,7 +140,8 @@ class Gradients:
             class_gradients(scores, table.labels, STEPS, lattice.most, lattice.bend, rows)
         else:
             y = table.labels if table.targets is None else table.targets
-            odds_gradients(scores, y, table.unit, STEPS, lattice.most, lattice.bend, rows)
+            sizes = lattice.one, lattice.most, lattice.bend
+            odds_gradients(scores, y, table.unit, *sizes, lattice.weighted, rows)
         chunk.kept[_ROWS] = now, rows
         return rows
 

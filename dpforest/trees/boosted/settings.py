@@ -71,15 +71,20 @@ class BoostedSettings:
     node_downward : float
         The same for the sums of its nodes: where they are large, much noise does them no harm.
     max_bins : int
+    weighted : bool
+        Whether records of two classes are weighted, so that each has a residual of up to 1, in
+        place of clipped. Such residuals say more of records that may well be of either class, and
+        are 0 in the mean where probabilities are right.
     clip, clip_of_many : Fraction
-        Largest residual of up to three classes; half of their L1 where there are three, and of
-        more classes.
+        Largest residual of up to three classes, unless they are weighted; half of their L1 where
+        there are three, and of more classes.
     clip_of_means : Fraction
         Largest residual of a target, as a share of its range: most are small.
     bend, bend_of_many, mass : Fraction
         What a curvature and a record count for beside a residual of 1; in a regression ``bend``
         beside its largest residual, and ``mass_of_means`` too, since all three share the noise.
-    mass_of_means : Fraction
+        Of records that are weighted, ``weighted_bend`` and ``weighted_mass``.
+    mass_of_means, weighted_bend, weighted_mass : Fraction
     curve_share, share_at_once : Fraction
         Of the whole: for the curves of single features that a regression begins with, made feature
         by feature, and at once.
@@ -93,8 +98,9 @@ class BoostedSettings:
         In place of the rule.
     step : float
         Share of a Newton step that is taken, times the root of the number of rounds.
-    spread : float
-        How far a node's Newton step is taken to differ from its parent's.
+    spread, weighted_spread : float
+        How far a node's Newton step is taken to differ from its parent's; where records are
+        weighted.
     step_clip : float
         Largest log-odds of a whole Newton step.
     correction_step : float
@@ -121,6 +127,7 @@ class BoostedSettings:
     downward: float = 1.0
     node_downward: float = 1.5
     max_bins: int = 48
+    weighted: bool = True
     clip: Fraction = Fraction(7, 10)
     clip_of_many: Fraction = Fraction(1, 2)
     clip_of_means: Fraction = Fraction(2, 10)
@@ -128,6 +135,8 @@ class BoostedSettings:
     bend_of_many: Fraction = Fraction(1, 2)
     mass: Fraction = Fraction(1, 10)
     mass_of_means: Fraction = Fraction(2, 10)
+    weighted_bend: Fraction = Fraction(1, 2)
+    weighted_mass: Fraction = Fraction(15, 100)
     curve_share: Fraction = Fraction(25, 100)
     share_at_once: Fraction = Fraction(25, 100)
     curve_signal: float = 7.0
@@ -136,6 +145,7 @@ class BoostedSettings:
     fixed_size: BoostedSize | None = None
     step: float = 1.5
     spread: float = 1.0
+    weighted_spread: float = 0.7
     step_clip: float = 3.0
     correction_step: float = 0.3
     correction_times: int = 2
@@ -143,7 +153,7 @@ class BoostedSettings:
     def __post_init__(self) -> None:
         """Check what sums, scores and prices take for granted."""
         parts = "clip", "clip_of_many", "clip_of_means", "bend", "bend_of_many", "mass"
-        for name in (*parts, "mass_of_means"):
+        for name in (*parts, "mass_of_means", "weighted_bend", "weighted_mass"):
             check_part(getattr(self, name), name, most=1)
         for name in ("first_share", "correction_share", "confidence_share"):
             check_share(getattr(self, name), name)
@@ -229,11 +239,21 @@ class BoostedSettings:
         """True if a regression's budget carries a curve for each feature."""
         return of_means and signal >= self.curve_signal * n_features**0.5
 
+    def weighs(self, n_classes: int, of_means: bool) -> bool:
+        """True if records are weighted."""
+        return self.weighted and n_classes == 2 and not of_means
+
+    def spread_of(self, weighted: bool) -> float:
+        """How far a node's step is taken to differ from its parent's."""
+        return self.weighted_spread if weighted else self.spread
+
     def scales(self, n_classes: int, of_means: bool) -> tuple[Fraction, Fraction, Fraction]:
-        """Clip of residuals, and what a curvature and a record count for."""
+        """Largest residual, and what a curvature and a record count for."""
         if of_means:
             clip = self.clip_of_means
             return clip, clip * self.bend, clip * self.mass_of_means
+        if self.weighs(n_classes, of_means):
+            return Fraction(1), self.weighted_bend, self.weighted_mass
         clip = self.clip_of_many if n_classes > 3 else self.clip
         return clip, self.bend_of_many if n_classes > 2 else self.bend, self.mass
 
@@ -253,6 +273,7 @@ class PureSettings(BoostedSettings):
     prior_share: Fraction = Fraction(2, 100)
     quantile_share: Fraction = Fraction(4, 100)
     selection_share: Fraction = Fraction(60, 100)
+    weighted: bool = False
     first_share: Fraction = Fraction(50, 100)
     correction_share: Fraction = Fraction(0)
     downward: float = 1.5

@@ -318,30 +318,51 @@ def test_a_plan_that_understates_sums_is_refused(
         run(SMALL, facts, table_of(facts, 50), delta=delta)
 
 
+class MadeUp:
+    """A score of what is offered, whoever was counted."""
+
+    def __init__(self, score, number):
+        self._score, self._number = score, number
+
+    def __getattr__(self, name):
+        return getattr(self._score, name)
+
+    def rows(self, counted):
+        rows = self._score.rows(counted)
+        order = np.random.default_rng(self._number).permutation(rows.scores.size)
+        return replace(rows, scores=np.where(rows.scores > -np.inf, order * 2.0**30, -np.inf))
+
+
 @pytest.mark.parametrize(("kind", "delta", "n_codes", "n_classes", "n_levels", "deepest"), [
     pytest.param(Growth, DELTA, [40, -5, 7, -2], 2, 15, (4, 1), id="binary"),
     pytest.param(Growth, DELTA, [-3, 20, 9], 4, 15, (4, 4), id="4 classes"),
     pytest.param(CountedGrowth, 0, [-3, 20, 9], 4, 3, (4, 4), id="class counts"),
 ])  # fmt: skip
-def test_centres_follow_from_what_was_released(
+def test_centres_and_weights_follow_from_what_was_released(
     facts_of, table_of, monkeypatch, kind, delta, n_codes, n_classes, n_levels, deepest
 ):
     facts, noised, score = facts_of(n_codes, n_classes), Sealed.noised, kind.score
     seen: list[list[np.ndarray]] = []
+    weights: list[list[np.ndarray]] = []
 
     def made_up(sealed, role, part=None):
         shape = noised(sealed, role, part).shape
         return np.random.default_rng(len(seen[-1])).integers(1, 10**5, shape)
 
-    def watched(growth, query, centres):
+    def watched(growth, query, centres, epsilon):
         seen[-1].append(centres)
-        return score(growth, query, centres)
+        weights[-1].append(growth._weights.weights())
+        return MadeUp(score(growth, query, centres, epsilon), len(seen[-1]))
 
     monkeypatch.setattr(Sealed, "noised", made_up)
     monkeypatch.setattr(kind, "score", watched)
     for n_records in (100, 300):
         seen.append([])
-        run(SMALL, facts, table_of(facts, n_records, seed=n_records), delta=Fraction(delta))
+        weights.append([])
+        # So much that noise hides no record, wherever one would show.
+        budget = Fraction(1000), 1, 1, Fraction(delta)
+        run(SMALL, facts, table_of(facts, n_records, seed=n_records), *budget)
+    assert len(np.unique(weights[0], axis=0)) == n_levels and all(map(np.array_equal, *weights))
     assert len(seen[0]) == n_levels and any(centres.any() for centres in seen[0])
     assert seen[0][2].shape == deepest
     assert all(map(np.array_equal, *seen))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import pairwise
 
@@ -16,6 +17,7 @@ from dpforest.trees.boosted.growth import Candidates, CountedGrowth
 from dpforest.trees.boosted.parts import FACTOR_STEPS, Siblings
 from dpforest.trees.boosted.queries import STEPS, LeafSums, LevelSums
 from dpforest.trees.boosted.shares import leaf_shares, whole_shares
+from dpforest.trees.boosted.split_weights import SplitWeights
 from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.random.bins import public_bins
 
@@ -25,7 +27,8 @@ CLASSES = [3, 7]
 
 def growth_of(facts):
     candidates = Candidates.of(public_bins(facts, 6), facts)
-    return CountedGrowth(Memberships(facts.n_classes), candidates, LevelMemory(np.int64))
+    weights = SplitWeights(candidates.bins.starts, facts.ordered)
+    return CountedGrowth(Memberships(facts.n_classes), candidates, LevelMemory(np.int64), weights)
 
 
 def nodes_of(table, heap, level):
@@ -74,7 +77,7 @@ def test_counts_and_scores_are_those_of_slow_twins_at_every_level(facts_of, tabl
         if level == 3:
             break
         shares = whole_shares(generator.normal(size=(2**level, n_classes), scale=50))
-        scores = growth.score(query, shares).rows(counted).scores
+        scores = growth.score(query, shares, math.inf).rows(counted).scores
         twin = twin_scores(table, growth, query, shares)
         assert np.array_equal(scores.reshape(twin.shape), twin)
         growth.split(np.array([generator.choice(np.flatnonzero(row > -np.inf)) for row in twin]))
@@ -98,7 +101,8 @@ def test_one_record_moves_scores_within_their_range(facts_of, table_of, n_classe
         # One class alone, as far out as may be; and whatever else may have been released.
         far = np.where(np.arange(n_classes) == level % n_classes, 1e6, -1e6)
         shares = whole_shares(np.where(every[:, None] % 2 == 0, far, generator.random(n_classes)))
-        score = CountScore(fresh, shares, growth._boxes, AllCounted())
+        raised = generator.integers(-(2**50), 1, query.bins.starts[-1]).astype(np.float64)
+        score = CountScore(fresh, shares, growth._boxes, AllCounted(), raised)
         found = [score.rows(fresh.count(Chunk(rows_of(table, 0, n)))).scores for n in range(50, 81)]
         for fewer, more in pairwise(found):
             offered = more > -np.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -36,6 +37,7 @@ from dpforest.trees.boosted.queries import (
     LeafSums,
     LevelSums,
 )
+from dpforest.trees.boosted.split_weights import SplitWeights
 from dpforest.trees.boosted.steps import centres
 from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.random.bins import public_bins
@@ -48,8 +50,8 @@ extreme = st.floats(-1e6, 1e6) | st.sampled_from(FAR)
 CODES = [12, -5, 7, 2, -2]
 
 
-def lattice_of(n_classes, clip=Fraction(7, 10)):
-    return Lattice.of(n_score_columns(n_classes), clip, Fraction(1), Fraction(1, 10))
+def lattice_of(n_classes, clip=Fraction(7, 10), weighted=False):
+    return Lattice.of(n_score_columns(n_classes), clip, Fraction(1), Fraction(1, 10), weighted)
 
 
 def rows_of_scores(scores, labels, lattice, unit=1):
@@ -60,7 +62,8 @@ def rows_of_scores(scores, labels, lattice, unit=1):
         class_gradients(scores, labels, STEPS, lattice.most, lattice.bend, out)
     else:
         labels = np.asarray(labels, dtype=np.int32)
-        odds_gradients(scores, labels, unit, STEPS, lattice.most, lattice.bend, out)
+        sizes = lattice.one, lattice.most, lattice.bend
+        odds_gradients(scores, labels, unit, *sizes, lattice.weighted, out)
     return out.astype(object)
 
 
@@ -85,9 +88,9 @@ def test_rows_of_classes_keep_their_bounds(scores, pick, clip):
     assert is_within(list(row), lattice)
 
 
-@given(extreme, st.integers(0, 1000), st.sampled_from([1, 1000]))
-def test_rows_of_one_column_keep_their_bounds(score, label, unit):
-    lattice = lattice_of(2)
+@given(extreme, st.integers(0, 1000), st.sampled_from([1, 1000]), st.booleans())
+def test_rows_of_one_column_keep_their_bounds(score, label, unit, weighted):
+    lattice = lattice_of(2, weighted=weighted)
     row = rows_of_scores([[score]], [min(label, unit)], lattice, unit)[0]
     assert is_within(list(row), lattice)
 
@@ -101,6 +104,29 @@ def test_the_bounds_are_nearly_reached():
     two = lattice_of(2)
     assert rows_of_scores([[-900.0]], [1], two)[0][0] == two.most
     assert rows_of_scores([[0.0]], [1], two)[0][1] == two.bend // 4
+    weighted = lattice_of(2, Fraction(1), weighted=True)
+    for label in (0, 1):
+        residual, bend = rows_of_scores([[0.0]], [label], weighted)[0]
+        assert (abs(residual), bend) == (weighted.most, weighted.bend // 2)
+
+
+def test_weighted_residuals_are_those_of_a_slow_twin_and_nothing_in_the_mean():
+    lattice, odds = lattice_of(2, Fraction(1), weighted=True), np.linspace(-6, 6, 501)
+    p = 1 / (1 + np.exp(-odds))
+    larger = np.maximum(p, 1 - p)
+    of_none, of_one = (
+        rows_of_scores(odds[:, None], np.full(odds.size, label), lattice).astype(float)
+        for label in (0, 1)
+    )
+    for label, ours in ((0, of_none), (1, of_one)):
+        exact = (label - p) / larger * lattice.most
+        assert np.all(np.abs(ours[:, 0]) <= np.abs(exact) + 1e-6)
+        assert np.abs(ours[:, 0] - exact).max() < 1 + 1e-6
+        assert np.abs(ours[:, 1] - np.minimum(p, 1 - p) * lattice.bend).max() < 1 + 1e-6
+    assert np.abs((1 - p) * of_none[:, 0] + p * of_one[:, 0]).max() < 1, "whoever is of class 1"
+    assert np.all(np.maximum(-of_none[:, 0], of_one[:, 0]) >= lattice.most - 1), (
+        "as large as may be"
+    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
@@ -136,7 +162,8 @@ def history_of(n_classes, scale=2.0):
 def growth_of(facts, n_classes, scale=2.0):
     candidates = Candidates.of(public_bins(facts, 6), facts)
     gradients = Gradients(history_of(n_classes, scale), lattice_of(n_classes))
-    return Growth(gradients, candidates, LevelMemory(np.int64))
+    weights = SplitWeights(candidates.bins.starts, facts.ordered)
+    return Growth(gradients, candidates, LevelMemory(np.int64), weights)
 
 
 def twin_scores(table, growth, query, own_centres):
@@ -185,7 +212,7 @@ def test_a_tree_is_scored_as_a_slow_twin_says_at_every_level(facts_of, table_of,
         assert sums.shape == (2**level, 2 * query.gradients.lattice.n_columns + 1)
         lattice = query.gradients.lattice
         own = centres(sums, lattice.most, lattice.mass)
-        score = growth.score(query, own)
+        score = growth.score(query, own, math.inf)
         expected = twin_scores(table, growth, query, own)
         found = score.rows(counted).scores.reshape(expected.shape)
         assert np.array_equal(found, expected)
@@ -215,6 +242,7 @@ def test_sums_do_not_depend_on_chunks_or_on_what_they_kept(facts_of, table_of, n
             np.zeros(
                 (len(whole[:0]) + 2**query.level, query.gradients.lattice.n_columns), np.int64
             ),
+            1.0,
         )
         growth.split(np.argmax(score.rows(whole).scores.reshape(2**query.level, -1), axis=1))
     leaves = growth.leaves()
@@ -307,7 +335,10 @@ def test_sums_of_another_tree_or_level_are_not_put_together(facts_of, table_of):
     with pytest.raises(PlanError, match="one tree"):
         growth.sums(foreign).counts(foreign.count(chunk))
     deeper = replace(query, level=1)
-    for part in (growth.sums(deeper).counts, growth.score(deeper, np.zeros((1, 3), "i8")).rows):
+    for part in (
+        growth.sums(deeper).counts,
+        growth.score(deeper, np.zeros((1, 3), "i8"), 1.0).rows,
+    ):
         with pytest.raises(PlanError, match="one level after the other"):
             part(query.count(chunk))
     growth.sums(query).counts(query.count(chunk))
@@ -318,7 +349,7 @@ def test_sums_are_handed_out_for_the_very_count_alone(facts_of, table_of):
     growth, chunk = growth_of(facts, 3), Chunk(table_of(facts, 60))
     query = growth.level()
     counted = query.count(chunk)
-    score = growth.score(query, np.zeros((1, 3), "i8"))
+    score = growth.score(query, np.zeros((1, 3), "i8"), 1.0)
     score.rows(counted)  # paid for: what the bridge does for a choice
     counts = CountedGrowth.sums(growth, query)
     for part in (growth.sums(query).counts, counts.counts, score.rows):
@@ -342,11 +373,13 @@ def test_one_record_moves_scores_and_sums_by_what_is_paid_for(facts_of, table_of
         raw[:, -1] = 1.0
         own = centres(raw, query.gradients.lattice.most, 1)
 
-        def scores_of(n, query=query, own=own, growth=growth):
+        raised = generator.integers(-(2**50), 1, query.bins.starts[-1]).astype(np.float64)
+
+        def scores_of(n, query=query, own=own, growth=growth, raised=raised):
             fresh = LevelSums(query.gradients, query.bins, query.heap, query.level,
                               np.arange(2**query.level))  # fmt: skip
             counted = fresh.count(Chunk(rows_of(table, 0, n)))
-            score = SplitScore(fresh, own, growth._boxes, AllCounted())
+            score = SplitScore(fresh, own, growth._boxes, AllCounted(), raised)
             return score, score.rows(counted).scores, fresh.parted(counted)[1]
 
         for n in range(50, 80):
@@ -380,7 +413,7 @@ def test_a_code_that_no_declared_value_has_is_no_candidate(facts_of, table_of):
     facts = replace(facts_of([5, -4], 2), unknown=(-1, 2))
     growth = growth_of(facts, 2)
     query = growth.level()
-    score = growth.score(query, np.zeros((1, 1), dtype=np.int64))
+    score = growth.score(query, np.zeros((1, 1), dtype=np.int64), 1.0)
     scores = score.rows(query.count(Chunk(table_of(facts, 50)))).scores
     own = scores[query.bins.starts[1] :]
     assert (own > -np.inf).tolist() == [True, True, False, True]

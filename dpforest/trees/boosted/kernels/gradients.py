@@ -62,9 +62,13 @@ def odds_gradients(
     steps: int,
     most: int,
     bend_steps: int,
+    weighted: bool,
     rows: NDArray,
 ) -> None:
     """The same of one column of log-odds: label less expectation, cut to ``most`` steps.
+
+    Where records are weighted, both are divided by the larger of p and 1 - p. The residual is 0 in
+    the mean if p is right, which a clipped one is not, and of each record as large as may be.
 
     Parameters
     ----------
@@ -72,6 +76,7 @@ def odds_gradients(
     labels : integer array of shape (n,)
         Classes 0 and 1, or targets between 0 and ``unit``.
     unit, steps, most, bend_steps : int
+    weighted : bool
     rows : int32 array of shape (n, 2), overwritten
         Residual, within ``most`` in size, and curvature.
     """
@@ -83,6 +88,7 @@ def odds_gradients(
             row, score, share = rows[first + i], scores[first + i, 0], expected[i]
             apart = labels[first + i] / unit - share
             known = score == score and -1.0 <= apart <= 1.0  # false for NaN
-            kept = np.int64(apart * steps) if known else 0
+            weight = 1.0 / max(share, 1.0 - share) if weighted else 1.0
+            kept = np.int64(apart * weight * steps) if known else 0
             row[0] = min(max(kept, -most), most)
-            row[1] = np.int32(share * (1.0 - share) * bend_steps) if known else 0
+            row[1] = np.int32(share * (1.0 - share) * weight * bend_steps) if known else 0

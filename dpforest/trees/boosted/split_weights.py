@@ -1,0 +1,111 @@
+"""Weights of splits, learnt from released sums: where draws look first.
+
+Of a thousand candidates that say nothing the best one has luck that few splits of worth surpass.
+So a draw prefers splits like those that set records apart before. What they did is known from sums
+that were released, so the preference is public, and costs nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Part of the weight that goes by what was learnt; the rest is there for all that was not.
+_LEARNT = 0.5
+#: Bins to either side that a cut speaks for, too.
+_NEAR = np.arange(-2, 3)
+#: Deviations of noise up to which more says more.
+_MOST = 4.0
+#: Scores and what is added to them are exact in doubles together.
+_FURTHEST = 2.0**50
+#: A draw that costs nothing is by weights alone.
+_SMALLEST = 2.0**-60
+
+
+def apart(sums: NDArray[np.int64], sizes: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
+    """How far apart each two siblings are, in deviations of the noise beyond one; from 0 to 4.
+
+    Parameters
+    ----------
+    sums : ndarray of int64, shape (2 n, C)
+        Released sums of the children of n nodes, in pairs.
+    sizes : ndarray of float64, shape (2 n,)
+        Released numbers of their records.
+    noise : float
+        Standard deviation of the noise on one sum.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+    """
+    sizes = np.maximum(sizes, 1.0)[:, None]
+    left, right, here, there = sums[0::2], sums[1::2], sizes[0::2], sizes[1::2]
+    between = (left * there - right * here) / (here + there)
+    if sums.shape[1] > 1:
+        between = between - between.mean(axis=1, keepdims=True)
+    deviation = noise * np.hypot(here, there) / (here + there)
+    squares = ((between / deviation) ** 2).sum(axis=1) / max(sums.shape[1] - 1, 1)
+    return np.clip(np.sqrt(squares) - 1.0, 0.0, _MOST)
+
+
+class SplitWeights:
+    """Weights of all splits: a part the same for all, the rest by what was released.
+
+    A quarter is spread evenly over the candidates and a quarter over features, whatever was found.
+    What a split told counts half for its feature and half for the cuts near it, or its category.
+
+    Parameters
+    ----------
+    starts : ndarray of int64, shape (D + 1,)
+        Flat position of the first bin of each feature, and their number.
+    ordered : ndarray of bool, shape (D,)
+    """
+
+    def __init__(self, starts: NDArray[np.int64], ordered: NDArray[np.bool_]) -> None:
+        self._sizes = np.diff(starts)
+        self._feature = np.repeat(np.arange(ordered.size), self._sizes)
+        self._near = np.where(ordered[:, None], np.ones_like(_NEAR), _NEAR == 0)
+        self._of_features = np.zeros(ordered.size)
+        self._of_cells = np.zeros(self._feature.size)
+
+    def learn(self, cells: NDArray[np.int64], told: NDArray[np.float64]) -> None:
+        """Add what splits told.
+
+        Parameters
+        ----------
+        cells : ndarray of int64, shape (n,)
+            Flat places of splits that were drawn; -1 where there was no candidate.
+        told : ndarray of float64, shape (n,)
+            From `apart`.
+        """
+        cells, told = cells[cells >= 0], told[cells >= 0]
+        features = self._feature[cells]
+        np.add.at(self._of_features, features, told)
+        near = np.clip(cells[:, None] + _NEAR, 0, self._feature.size - 1)
+        known = (self._feature[near] == features[:, None]) & (self._near[features] > 0)
+        known &= near == cells[:, None] + _NEAR
+        parts = np.repeat((told / known.sum(axis=1))[:, None], _NEAR.size, axis=1)
+        np.add.at(self._of_cells, near[known], parts[known])
+
+    def weights(self) -> NDArray[np.float64]:
+        """Weights of all candidates, 1 in all."""
+        n_features, n_cells = self._of_features.size, self._of_cells.size
+        by_feature = 1.0 / (n_features * self._sizes[self._feature])
+        known = (1.0 / n_cells + by_feature) / 2.0
+        whole = self._of_features.sum()
+        if not whole:
+            return known
+        learnt = (self._of_features / self._sizes)[self._feature] + self._of_cells
+        return (1.0 - _LEARNT) * known + _LEARNT * learnt / (2.0 * whole)
+
+    def in_steps(self, step: float) -> NDArray[np.float64]:
+        """Whole numbers of steps that scores are raised by, shape (total bins,); none above 0.
+
+        Parameters
+        ----------
+        step : float
+            How much the log odds of a candidate grow with one step of its score.
+        """
+        found = self.weights()
+        steps = np.log(found / found.max()) / max(step, _SMALLEST)
+        return np.maximum(np.rint(steps), -_FURTHEST) + 0.0
