@@ -18,6 +18,7 @@ from dpforest.records.rows import Rows
 from dpforest.trees.boosted.kernels.scores import score_splits
 from dpforest.trees.boosted.parts import FACTOR_STEPS, Siblings
 from dpforest.trees.boosted.queries import STEPS, Lattice, LeafSums, LevelSums
+from dpforest.trees.boosted.split_weights import Preference
 from dpforest.trees.multinomial.cells import Boxes
 from dpforest.trees.scored.queries import Move
 
@@ -123,7 +124,7 @@ class CountScore:
     boxes : Boxes
     siblings : Siblings
         Of the tree.
-    raised : ndarray of float64, shape (total bins,)
+    preference : Preference
         As in `SplitScore`.
     """
 
@@ -131,7 +132,7 @@ class CountScore:
     shares: NDArray[np.int64]
     boxes: Boxes
     siblings: Siblings
-    raised: NDArray[np.float64]
+    preference: Preference
     unit: ClassVar[Fraction] = Fraction(1, STEPS * FACTOR_STEPS)
     score_range: ClassVar[Fraction] = Fraction(2)
 
@@ -143,5 +144,5 @@ class CountScore:
             sums, self.shares.shape[1], self.shares, share_factors(self.shares),
             boxes.offsets, boxes.ordered, boxes.low, boxes.high, boxes.alive, scores,
         )  # fmt: skip
-        scores += self.raised
+        scores += self.preference.in_steps(self.unit, self.score_range)
         return Rows.of_table(scores)

@@ -6,9 +6,7 @@ what its parent has more.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,20 +123,9 @@ class Growth:
     def score(
         self, query: LevelSums, centres: NDArray[np.int64], epsilon: float
     ) -> Score[NDArray[np.int64]]:
-        """Score of a level's splits, by released centres.
-
-        ``epsilon`` is what the draw by it costs: the odds of a candidate grow by ``epsilon`` where
-        its score grows by the range.
-        """
-        return self._raised(partial(SplitScore, query, centres), epsilon)
-
-    def _raised(
-        self, make: Callable[..., SplitScore | CountScore], epsilon: float
-    ) -> SplitScore | CountScore:
-        """A score that is raised by the weights of its candidates."""
-        score = make(self._boxes, self._siblings, np.zeros(1))
-        step = epsilon * float(score.unit / score.score_range)
-        return replace(score, raised=self._weights.in_steps(step))
+        """Score of a level's splits, by released centres; ``epsilon`` is the price of the draw."""
+        preference = self._weights.preference(epsilon)
+        return SplitScore(query, centres, self._boxes, self._siblings, preference)
 
     def learn(self, released: Released, variance: float) -> None:
         """Learn from released sums, of such a variance, what the last splits set apart."""
@@ -188,7 +175,8 @@ class CountedGrowth(Growth):
         self, query: LevelSums, centres: NDArray[np.int64], epsilon: float
     ) -> Score[NDArray[np.int64]]:
         """Score of a level's splits, by released class shares."""
-        return self._raised(partial(CountScore, query, centres), epsilon)
+        preference = self._weights.preference(epsilon)
+        return CountScore(query, centres, self._boxes, self._siblings, preference)
 
     def _parted(self, released: Released) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Class counts of nodes, and numbers of their records."""

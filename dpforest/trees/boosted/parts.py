@@ -17,6 +17,7 @@ from dpforest.records.rows import Rows
 from dpforest.trees.boosted.kernels.histograms import both_siblings
 from dpforest.trees.boosted.kernels.scores import score_splits
 from dpforest.trees.boosted.queries import STEPS, Additions, LeafSums, LevelSums
+from dpforest.trees.boosted.split_weights import Preference
 from dpforest.trees.multinomial.cells import Boxes
 from dpforest.trees.multinomial.memory import LevelMemory
 
@@ -180,16 +181,15 @@ class SplitScore:
     boxes : Boxes
     siblings : Siblings
         Of the tree.
-    raised : ndarray of float64, shape (total bins,)
-        Whole steps that the score of each candidate is raised by, from released values alone
-        (`SplitWeights.in_steps`).
+    preference : Preference
+        What scores are raised by, from released values alone.
     """
 
     query: LevelSums
     centres: NDArray[np.int64]
     boxes: Boxes
     siblings: Siblings
-    raised: NDArray[np.float64]
+    preference: Preference
 
     @property
     def unit(self) -> Fraction:
@@ -210,5 +210,5 @@ class SplitScore:
             sums, lattice.n_columns, self.centres, node_factors(self.centres, lattice.most),
             boxes.offsets, boxes.ordered, boxes.low, boxes.high, boxes.alive, scores,
         )  # fmt: skip
-        scores += self.raised
+        scores += self.preference.in_steps(self.unit, self.score_range)
         return Rows.of_table(scores)

@@ -7,6 +7,9 @@ that were released, so the preference is public, and costs nothing.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from fractions import Fraction
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,6 +49,33 @@ def apart(sums: NDArray[np.int64], sizes: NDArray[np.float64], noise: float) -> 
     deviation = noise * np.hypot(here, there) / (here + there)
     squares = ((between / deviation) ** 2).sum(axis=1) / max(sums.shape[1] - 1, 1)
     return np.clip(np.sqrt(squares) - 1.0, 0.0, _MOST)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Preference:
+    """Public weights that the odds of candidates are multiplied by, for draws of one price.
+
+    Attributes
+    ----------
+    weights : ndarray of float64, shape (total bins,)
+    epsilon : float
+        Log odds of a candidate grow by as much where its score grows by its range.
+    """
+
+    weights: NDArray[np.float64]
+    epsilon: float
+
+    def in_steps(self, unit: Fraction, score_range: Fraction) -> NDArray[np.float64]:
+        """Whole numbers of steps that scores are raised by, shape (total bins,); none above 0.
+
+        Parameters
+        ----------
+        unit, score_range : Fraction
+            Of the scores: worth of one step, and largest less smallest change by one record.
+        """
+        step = max(self.epsilon * float(unit / score_range), _SMALLEST)
+        found = np.log(self.weights / self.weights.max())
+        return np.maximum(np.rint(found / step), -_FURTHEST) + 0.0
 
 
 class SplitWeights:
@@ -98,14 +128,6 @@ class SplitWeights:
         learnt = (self._of_features / self._sizes)[self._feature] + self._of_cells
         return (1.0 - _LEARNT) * known + _LEARNT * learnt / (2.0 * whole)
 
-    def in_steps(self, step: float) -> NDArray[np.float64]:
-        """Whole numbers of steps that scores are raised by, shape (total bins,); none above 0.
-
-        Parameters
-        ----------
-        step : float
-            How much the log odds of a candidate grow with one step of its score.
-        """
-        found = self.weights()
-        steps = np.log(found / found.max()) / max(step, _SMALLEST)
-        return np.maximum(np.rint(steps), -_FURTHEST) + 0.0
+    def preference(self, epsilon: float) -> Preference:
+        """What the next draw prefers, whose price this is."""
+        return Preference(self.weights(), epsilon)

@@ -17,7 +17,7 @@ from dpforest.trees.boosted.growth import Candidates, CountedGrowth
 from dpforest.trees.boosted.parts import FACTOR_STEPS, Siblings
 from dpforest.trees.boosted.queries import STEPS, LeafSums, LevelSums
 from dpforest.trees.boosted.shares import leaf_shares, whole_shares
-from dpforest.trees.boosted.split_weights import SplitWeights
+from dpforest.trees.boosted.split_weights import Preference, SplitWeights
 from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.random.bins import public_bins
 
@@ -101,8 +101,8 @@ def test_one_record_moves_scores_within_their_range(facts_of, table_of, n_classe
         # One class alone, as far out as may be; and whatever else may have been released.
         far = np.where(np.arange(n_classes) == level % n_classes, 1e6, -1e6)
         shares = whole_shares(np.where(every[:, None] % 2 == 0, far, generator.random(n_classes)))
-        raised = generator.integers(-(2**50), 1, query.bins.starts[-1]).astype(np.float64)
-        score = CountScore(fresh, shares, growth._boxes, AllCounted(), raised)
+        preference = Preference(generator.random(query.bins.starts[-1]), 1e-9)
+        score = CountScore(fresh, shares, growth._boxes, AllCounted(), preference)
         found = [score.rows(fresh.count(Chunk(rows_of(table, 0, n)))).scores for n in range(50, 81)]
         for fewer, more in pairwise(found):
             offered = more > -np.inf

@@ -37,7 +37,7 @@ from dpforest.trees.boosted.queries import (
     LeafSums,
     LevelSums,
 )
-from dpforest.trees.boosted.split_weights import SplitWeights
+from dpforest.trees.boosted.split_weights import Preference, SplitWeights
 from dpforest.trees.boosted.steps import centres
 from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.random.bins import public_bins
@@ -373,13 +373,13 @@ def test_one_record_moves_scores_and_sums_by_what_is_paid_for(facts_of, table_of
         raw[:, -1] = 1.0
         own = centres(raw, query.gradients.lattice.most, 1)
 
-        raised = generator.integers(-(2**50), 1, query.bins.starts[-1]).astype(np.float64)
+        preference = Preference(generator.random(query.bins.starts[-1]), 1e-9)
 
-        def scores_of(n, query=query, own=own, growth=growth, raised=raised):
+        def scores_of(n, query=query, own=own, growth=growth, preference=preference):
             fresh = LevelSums(query.gradients, query.bins, query.heap, query.level,
                               np.arange(2**query.level))  # fmt: skip
             counted = fresh.count(Chunk(rows_of(table, 0, n)))
-            score = SplitScore(fresh, own, growth._boxes, AllCounted(), raised)
+            score = SplitScore(fresh, own, growth._boxes, AllCounted(), preference)
             return score, score.rows(counted).scores, fresh.parted(counted)[1]
 
         for n in range(50, 80):

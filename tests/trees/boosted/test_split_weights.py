@@ -65,21 +65,25 @@ def test_nothing_is_learnt_where_nothing_was_drawn_or_told():
         assert np.array_equal(ours.weights(), fresh)
 
 
+ONE = Fraction(1)
+
+
 def test_what_is_added_multiplies_the_odds_and_stays_whole():
     ours = weights_of()
     ours.learn(np.array([3, 10]), np.array([4.0, 1.0]))
-    step = 2.0**-30
-    raised, weights = ours.in_steps(step), ours.weights()
+    unit, score_range, epsilon = Fraction(1, 2**20), Fraction(4, 3), 0.01
+    step = 0.01 / 2**20 * 3 / 4
+    raised, weights = ours.preference(epsilon).in_steps(unit, score_range), ours.weights()
     assert np.array_equal(raised, np.rint(raised)) and raised.max() == 0
-    assert np.allclose(np.exp(raised * step), weights / weights.max(), rtol=1e-8)
-    assert not ours.in_steps(math.inf).any()
+    assert np.allclose(np.exp(raised * step), weights / weights.max(), rtol=1e-7)
+    assert not ours.preference(math.inf).in_steps(unit, score_range).any()
 
 
-@pytest.mark.parametrize("step", [0.0, 5e-324, 1e-40, 1e-18])
-def test_scores_stay_exact_at_any_price(step):
+@pytest.mark.parametrize("epsilon", [0.0, 5e-324, 1e-40, 1e-18])
+def test_scores_stay_exact_at_any_price(epsilon):
     ours = weights_of()
     ours.learn(np.array([3]), np.array([4.0]))
-    raised = ours.in_steps(step)
+    raised = ours.preference(epsilon).in_steps(ONE, ONE)
     assert raised.max() == 0 and raised.min() >= -(2**50)
     largest = 2.0**52
     assert [int(largest + r) - 2**52 for r in raised] == [int(r) for r in raised]
@@ -126,8 +130,8 @@ def test_growth_raises_what_released_sums_told_of(kind, facts_of, table_of):
     counted, own = query.count(Chunk(table)), np.zeros((1, 3), dtype=np.int64)
     plain = growth.score(query, own, math.inf).rows(counted).scores
     score = growth.score(query, own, 0.5)
-    raised = growth._weights.in_steps(0.5 * float(score.unit / score.score_range))
-    assert raised.any() and isinstance(score.unit, Fraction)
+    raised = growth._weights.preference(0.5).in_steps(score.unit, score.score_range)
+    assert raised.any()
     offered = plain > -np.inf
     assert np.array_equal(score.rows(counted).scores[offered], (plain + raised)[offered])
     assert not (score.rows(counted).scores > -np.inf)[~offered].any()
