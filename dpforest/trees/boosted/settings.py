@@ -244,7 +244,7 @@ class BoostedSettings:
         return self.weighted and n_classes == 2 and not of_means
 
     def spread_of(self, weighted: bool) -> float:
-        """How far a node's step is taken to differ from its parent's."""
+        """Difference that a node's step is taken to have from its parent's."""
         return self.weighted_spread if weighted else self.spread
 
     def scales(self, n_classes: int, of_means: bool) -> tuple[Fraction, Fraction, Fraction]:

@@ -26,7 +26,7 @@ _SMALLEST = 2.0**-60
 
 
 def apart(sums: NDArray[np.int64], sizes: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
-    """How far apart each two siblings are, in deviations of the noise beyond one; from 0 to 4.
+    """Distance of each two siblings, in deviations of the noise beyond one; from 0 to 4.
 
     Parameters
     ----------
@@ -129,5 +129,5 @@ class SplitWeights:
         return (1.0 - _LEARNT) * known + _LEARNT * learnt / (2.0 * whole)
 
     def preference(self, epsilon: float) -> Preference:
-        """What the next draw prefers, whose price this is."""
+        """Preference of the next draw, whose price this is."""
         return Preference(self.weights(), epsilon)
