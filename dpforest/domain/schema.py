@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self
 
 import numpy as np
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -39,7 +39,9 @@ class DomainFacts(OwnNames):
     #: Entry of a domain that errors name, where facts have no name of their own.
     entry: ClassVar[str] = ""
 
-    def __init__(self, **data: Any) -> None:
+    def __init__(self, /, *given: Any, **data: Any) -> None:
+        if given:
+            self._refuse_places()
         failure: DomainError | None = None
         try:
             super().__init__(**data)
@@ -49,6 +51,14 @@ class DomainFacts(OwnNames):
         # Raised outside the handler, so that no second error trails behind it.
         if failure is not None:
             raise failure
+
+    @classmethod
+    def _refuse_places(cls) -> NoReturn:
+        """Refuse facts by place, which Python's own error would tell less of."""
+        names = [name for name in cls.model_fields if name not in ("name", "note")]
+        named = ", ".join(f"{name}=..." for name in names)
+        rule, repair = "facts are given by name", f"Write {cls.__name__}({named})"
+        raise DomainError(cls.entry or cls.__name__, rule, repair)
 
     @classmethod
     def _known_fields(cls) -> set[str]:

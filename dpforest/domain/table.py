@@ -265,7 +265,8 @@ _RESHAPED = (
 )
 _IN_ROWS = (
     "Pass a data frame or an array: of columns in a mapping make pandas.DataFrame(X), of a single "
-    "record in a mapping [X], of rows that come one by one list(X)"
+    "record in a mapping [X], of rows that come one by one list(X), of tables that do, such as "
+    "pandas.read_csv(..., chunksize=...), a dpforest.streams.BatchStream"
 )
 
 

@@ -249,7 +249,12 @@ def class_array(domain: Domain) -> NDArray[Any]:
     labels = domain.classes.labels
     kinds = {float if isinstance(label, int) else type(label) for label in labels}
     if len(kinds) == 1 and len({type(label) is bool for label in labels}) == 1:
-        return np.array(labels)
+        together = np.array(labels)
+        if together.tolist() == list(labels):
+            return together
+        # Numpy makes doubles of whole numbers of 64 bits beside smaller ones.
+        if all(isinstance(label, int) and 0 <= label < 2**64 for label in labels):
+            return np.array(labels, dtype=np.uint64)
     # Numpy would turn numbers beside texts into texts, and booleans beside numbers into numbers.
     mixed = np.empty(len(labels), dtype=object)
     mixed[:] = labels

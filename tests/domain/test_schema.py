@@ -157,6 +157,18 @@ def test_contradictions_are_refused(build, entry, rule):
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
+def test_facts_by_place_are_told_their_names():
+    for build in (
+        lambda: Domain({"a": (0, 1)}, ["x", "y"]),
+        lambda: NumericFeature("age", 17, 90),
+        lambda: Classes(["no", "yes"]),
+    ):
+        with pytest.raises(DomainError, match="facts are given by name"):
+            build()
+    with pytest.raises(DomainError, match=r"Write Domain\(features=\.\.\., classes=\.\.\.,"):
+        Domain({"a": (0, 1)}, ["x", "y"])
+
+
 def test_entries_are_frozen():
     with pytest.raises(ValueError, match="do not change"):
         small_domain().features[0].lower = 3

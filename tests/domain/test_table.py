@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import io
 import subprocess
 import sys
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -35,6 +37,7 @@ def frame(**columns):
         (0.123456, ParameterError, "Expected 2D array, got 0D array"),
         ({"a": [0.123456], "b": [1], "c": [2]}, ParameterError, r"0D.*make pandas.DataFrame\(X\)"),
         ((row for row in GOOD), ParameterError, r"0D.*come one by one list\(X\)"),
+        (pd.read_csv(io.StringIO("a,b,c\n0,0,x"), chunksize=1), ParameterError, "0D.*BatchStream"),
         (None, ParameterError, "got 0D array instead. Pass a data frame or an array"),
         (GOOD[:, :2], ParameterError, "X has 2 features, but Forest is expecting 3 features as in"),
         (GOOD[:, :0], ParameterError, "X has 0 features, but Forest is expecting 3 features as in"),

@@ -138,6 +138,22 @@ def test_columns_follow_classes_in_any_declared_order(strategy, delta, labels, m
     assert likely[np.array(y) == "ill"].mean() > likely[np.array(y) == "well"].mean() + 0.2
 
 
+@pytest.mark.parametrize(
+    "labels", [[5, 2**63 + 1], [-1, 2**63 + 1], [2**64, 3], [2**53 + 1, 0.5], [2**64 - 1, 2**63]]
+)
+def test_whole_numbers_of_any_length_stay_what_they_are(labels, make_forest, table):
+    X, y = table(N)
+    domain = Domain(features={"age": (0, 100), "colour": ["red", "green", "blue"], "size": (-1, 1)},
+                    classes=labels, approximate_rows=N)  # fmt: skip
+    named = np.array([labels[label == "ill"] for label in y], dtype=object)
+    forest = make_forest(strategy="rules", delta=0, epsilon=50, domain=domain).fit(X, named)
+    assert sorted(forest.classes_.tolist()) == sorted(labels)
+    assert {label for label in forest.predict(X).tolist()} == set(labels)
+    stored = PrivateForestClassifier.from_json(forest.to_json())
+    assert stored.classes_.dtype == forest.classes_.dtype
+    assert stored.classes_.tolist() == forest.classes_.tolist()
+
+
 @pytest.mark.parametrize(("strategy", "delta"), KINDS)
 def test_seeded_fits_repeat_whatever_the_threads(
     strategy, delta, make_forest, table, seeded_fits_repeat
