@@ -269,6 +269,6 @@ def sorted_classes(domain: Domain) -> NDArray[Any]:
 
 def class_order(labels: NDArray[Any]) -> NDArray[np.intp]:
     """Positions that sort the labels; as declared where they are of kinds that do not compare."""
-    if labels.dtype == object:
+    if labels.dtype == object and not {type(label) for label in labels} <= {int, float}:
         return np.arange(labels.size)
     return np.argsort(labels, kind="stable")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -35,17 +36,29 @@ def labels_of(graph: Graph, probabilities: str, link: Link, to: str) -> str:
 def label_array(classes: Sequence[Label]) -> NDArray[Any]:
     """Labels as a tensor holds them.
 
-    All bool, all whole numbers of 64 bits, or all numbers stay what they are; all else is text.
+    All bool, all whole numbers of 64 bits, or all doubles stay what they are; all else is text, as
+    whole numbers beside doubles are where one is no double.
     """
     if all(isinstance(label, bool) for label in classes):
         return np.array(classes, dtype=np.bool_)
     if any(isinstance(label, (bool, str)) for label in classes):
         return np.array([str(label) for label in classes], dtype=object)
-    if any(isinstance(label, float) for label in classes):
-        return np.array(classes, dtype=np.float64)
-    if all(-_LARGEST_WHOLE <= label < _LARGEST_WHOLE for label in classes):  # type: ignore[operator]
+    if all(map(_is_whole, classes)):
         return np.array(classes, dtype=np.int64)
+    if any(isinstance(label, float) for label in classes) and all(map(_is_double, classes)):
+        return np.array(classes, dtype=np.float64)
     return np.array([str(label) for label in classes], dtype=object)
+
+
+def _is_whole(label: Label) -> bool:
+    return isinstance(label, int) and -_LARGEST_WHOLE <= label < _LARGEST_WHOLE
+
+
+def _is_double(label: Label) -> bool:
+    """Tell whether a number is a double, without a digit lost."""
+    with suppress(OverflowError):
+        return float(label) == label
+    return False
 
 
 def means_of(graph: Graph, scores: str, link: Link, to: str) -> str:

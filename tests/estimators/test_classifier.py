@@ -147,7 +147,10 @@ def test_whole_numbers_of_any_length_stay_what_they_are(labels, make_forest, tab
                     classes=labels, approximate_rows=N)  # fmt: skip
     named = np.array([labels[label == "ill"] for label in y], dtype=object)
     forest = make_forest(strategy="rules", delta=0, epsilon=50, domain=domain).fit(X, named)
-    assert sorted(forest.classes_.tolist()) == sorted(labels)
+    assert forest.classes_.tolist() == sorted(labels)
+    whole = all(0 <= label < 2**64 and isinstance(label, int) for label in labels)
+    assert forest.classes_.dtype == (np.uint64 if whole else object)
+    assert np.mean(forest.predict(X) == named) > 0.8  # exactly the labels, numpy's comparison aside
     assert {label for label in forest.predict(X).tolist()} == set(labels)
     stored = PrivateForestClassifier.from_json(forest.to_json())
     assert stored.classes_.dtype == forest.classes_.dtype

@@ -171,6 +171,12 @@ def test_labels_keep_their_type(labels, dtype):
     assert found.dtype == dtype and set(found.tolist()) <= set(labels)
 
 
+@pytest.mark.parametrize("labels", [[2**53 + 1, 0.5], [2**63 + 1, -1], [2**64, 3]])
+def test_numbers_that_no_tensor_holds_are_texts(labels):
+    found = ran(fitted("rules", 2, labels).to_onnx(), records())["label"]
+    assert found.dtype == object and set(found.tolist()) <= set(map(str, labels))
+
+
 def test_records_may_be_one_or_none():
     content = fitted("one_shot", 2).to_onnx()
     rows = records()

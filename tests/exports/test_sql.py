@@ -252,6 +252,13 @@ def test_labels_keep_their_type(labels, answers):
     assert {type(one) for one in found} <= {type(labels[0]), int}
 
 
+def test_numbers_that_no_column_holds_are_texts(answers):
+    labels = (2**53 + 1, 0.5)
+    statement = fitted("boosted", 2, labels).to_sql(keep=["number"])
+    found = {row[1] for row in answers(statement, columns_of(), records())}
+    assert found == set(map(str, labels))
+
+
 # -- what is in a table --------------------------------------------------------------------------
 
 
