@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import wraps
+from typing import Annotated, Any, ClassVar, Literal, NoReturn, ParamSpec, Self
 
 import numpy as np
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -23,12 +24,29 @@ from dpforest.exceptions import DomainError
 from dpforest.own_names import OwnNames
 from dpforest.strict_json import is_writable
 
+P = ParamSpec("P")
+
 #: Codes of one feature must fit two bytes, with room for "unknown" and "missing".
 MAX_CATEGORIES = 65_000
 #: Tables of votes and probabilities have an entry a class.
 MAX_CLASSES = 65_536
 #: Integers up to here are exact as doubles.
 MAX_INTEGER = 2**53
+
+
+def _by_name(init: Callable[P, None]) -> Callable[P, None]:
+    """Decorate an ``__init__`` of facts: what is given by place is refused in our own words.
+
+    Its signature, which tools and pydantic ask for, has no places.
+    """
+
+    @wraps(init)
+    def refusing(*given: P.args, **data: P.kwargs) -> None:
+        if len(given) > 1:
+            type(given[0])._refuse_places()  # type: ignore[attr-defined]
+        init(*given, **data)
+
+    return refusing
 
 
 class DomainFacts(OwnNames):
@@ -39,9 +57,8 @@ class DomainFacts(OwnNames):
     #: Entry of a domain that errors name, where facts have no name of their own.
     entry: ClassVar[str] = ""
 
-    def __init__(self, /, *given: Any, **data: Any) -> None:
-        if given:
-            self._refuse_places()
+    @_by_name
+    def __init__(self, **data: Any) -> None:
         failure: DomainError | None = None
         try:
             super().__init__(**data)
@@ -55,10 +72,19 @@ class DomainFacts(OwnNames):
     @classmethod
     def _refuse_places(cls) -> NoReturn:
         """Refuse facts by place, which Python's own error would tell less of."""
-        names = [name for name in cls.model_fields if name not in ("name", "note")]
-        named = ", ".join(f"{name}=..." for name in names)
+        named = ", ".join(f"{name}=..." for name in cls._shown_fields())
         rule, repair = "facts are given by name", f"Write {cls.__name__}({named})"
         raise DomainError(cls.entry or cls.__name__, rule, repair)
+
+    @classmethod
+    def _shown_fields(cls) -> list[str]:
+        """Fields of facts as people write them, without those on their origin or for people."""
+        left_out = {"kind", "note", *Declaration.model_fields}
+        return [
+            name
+            for name, field in cls.model_fields.items()
+            if field.is_required() or name not in {"name", *left_out}
+        ]
 
     @classmethod
     def _known_fields(cls) -> set[str]:

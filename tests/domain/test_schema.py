@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from datetime import date, datetime
 from decimal import Decimal
@@ -167,6 +168,18 @@ def test_facts_by_place_are_told_their_names():
             build()
     with pytest.raises(DomainError, match=r"Write Domain\(features=\.\.\., classes=\.\.\.,"):
         Domain({"a": (0, 1)}, ["x", "y"])
+    with pytest.raises(DomainError, match=r"Write NumericFeature\(name=\.\.\., lower="):
+        NumericFeature("age", 17, 90)
+    with pytest.raises(DomainError, match=r"Write Classes\(labels=\.\.\.\)"):
+        Classes(["no", "yes"])
+
+
+@pytest.mark.parametrize("facts", [Domain, NumericFeature, CategoricalFeature, Classes])
+def test_signatures_of_facts_have_names_alone(facts):
+    facts.model_rebuild()
+    kinds = {one.kind for one in inspect.signature(facts).parameters.values()}
+    assert kinds == {inspect.Parameter.KEYWORD_ONLY}
+    assert [*inspect.signature(facts).parameters] == [*facts.model_fields]
 
 
 def test_entries_are_frozen():
