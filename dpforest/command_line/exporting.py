@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,5 +55,17 @@ def _check_output(chosen: argparse.Namespace) -> None:
         raise ParameterError(
             "--form", chosen.form, "is no text, and needs a file", "Name one with --output"
         )
+    if chosen.form == "sql":
+        _check_table(chosen.table)
     if chosen.output:
         check_new(Path(chosen.output), chosen.force, read=[chosen.model])
+
+
+def _check_table(names: Sequence[str]) -> None:
+    """Refuse one word with a point in it, which may be a name or two."""
+    if len(names) == 1 and "." in names[0]:
+        raise ParameterError(
+            "--table", names[0], "has a point in it, so that it may be one name, or a schema's and "
+            "a table's", "Write names apart, such as --table clinic records; one name with a point "
+            f"is for Python: to_sql(table={(names[0],)})",
+        )  # fmt: skip

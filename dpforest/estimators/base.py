@@ -491,7 +491,8 @@ class PrivateEstimator(SharedBudget):
         path : str or Path, optional
             Where to write the text too.
         table : str or sequence of str, default="records"
-            Name of the table, or the names of a schema and a table.
+            Name of the table, without a point in it, or names in turn: ``("clinic", "stays")`` is
+            the table stays of the schema clinic, and ``("clinic.stays",)`` is one name.
         keep : sequence of str
             Columns of the table that come out too, before the predictions: a key, for instance.
         outputs : sequence of str, optional
@@ -509,7 +510,8 @@ class PrivateEstimator(SharedBudget):
         Raises
         ------
         ParameterError
-            A name is none, two names are alike, or a text of the domain cannot be in a statement.
+            A name is none, two names are alike, the table is a text with a point in it, which may
+            be one name or two, or a text of the domain cannot be in a statement.
         ExportSizeError
             The text would be longer than ``max_bytes``, or have more columns than databases take.
         """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from dpforest.checks import write_file
 from dpforest.exceptions import ExportSizeError, ParameterError
@@ -43,7 +43,8 @@ def sql_model(
     path : str or Path, optional
         Where to write the text too.
     table : str or sequence of str
-        Where the records are; a name, or the names of a schema and a table.
+        Where the records are: a name without a point in it, or all names, such as those of a schema
+        and a table. A name alone, with a point in it, is ``("a.b",)``.
     keep : sequence of str
         Columns of the table that stand before the predictions.
     outputs : sequence of str, optional
@@ -54,8 +55,8 @@ def sql_model(
     Raises
     ------
     ParameterError
-        A name is none, or two are alike; two features are one column to a database; or a text of
-        the domain holds U+0000.
+        A name is none, or two are alike; a table's may be two; two features are one column to a
+        database; or a text of the domain holds U+0000.
     ExportSizeError
         The text would be longer than allowed, or wider than databases take.
     """
@@ -127,7 +128,19 @@ def _checked_table(table: Any) -> tuple[str, ...]:
             "table", table, "must be a name, or the names of a schema and a table",
             'Write for instance table="records" or table=("clinic", "records")',
         )  # fmt: skip
+    if isinstance(table, str) and "." in table:
+        _refuse_point(table)
     return tuple(parts)
+
+
+def _refuse_point(table: str) -> NoReturn:
+    """Refuse a text that may be one name or several: a database would look for one."""
+    parts = tuple(table.split("."))
+    parts = parts if all(parts) else ("clinic", "records")
+    raise ParameterError(
+        "table", table, "has a point in it, so that it may be one name, or a schema's and a "
+        "table's", f"Write table={parts} for a table of a schema, or table={(table,)} for one name",
+    )  # fmt: skip
 
 
 def _are_names(names: Any) -> bool:

@@ -268,6 +268,8 @@ def test_a_tree_is_shown_as_text(good, ask, forest):
     assert good("export forest/model.json --form text --tree 0") == forest.export_text(0).rstrip()
     statement = good("export forest/model.json --form sql --table clinic stays --keep stay")
     assert statement == forest.to_sql(table=("clinic", "stays"), keep=["stay"]).rstrip("\n")
+    code, _, err = ask("export forest/model.json --form sql --table clinic.stays")
+    assert code == 2 and "--table clinic records" in err and "('clinic.stays',)" in err
     assert ask("export forest/model.json --form sql --max-bytes 99")[0] == 2
     assert ask("export forest/model.json --form sql --columns one")[0] == 2
     assert ask("export forest/model.json --form text --tree 999")[0] == 2

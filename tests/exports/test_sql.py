@@ -501,6 +501,29 @@ def test_names_are_the_callers(tmp_path):
     assert default == ["label", "probability_c'0", "probability_c'1"]
 
 
+@pytest.mark.parametrize("table", ["clinic.stays", "a.b.c", ".b", "."])
+def test_a_point_in_a_table_is_asked_for(table):
+    with pytest.raises(ParameterError, match=r"^table=.*a point in it.*Write table=\('") as told:
+        fitted("boosted", 2).to_sql(table=table)
+    assert f"table={(table,)}" in str(told.value)
+    parts = ("clinic", "records") if table.startswith(".") else tuple(table.split("."))
+    assert f"Write table={parts} for a table of a schema" in str(told.value)
+
+
+def test_names_in_turn_are_a_schema_and_a_table_and_one_is_a_name_with_a_point():
+    forest = fitted("boosted", 2)
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    with closing(sqlite3.connect(":memory:")) as lite, duckdb.connect() as duck:
+        lite.execute("ATTACH ':memory:' AS clinic")
+        duck.execute("CREATE SCHEMA clinic")
+        for database in (lite, duck):
+            filled(database.execute, "?", columns_of(), records()[:5])
+            database.execute('CREATE TABLE "clinic.stays" AS SELECT * FROM records')
+            database.execute("CREATE TABLE clinic.stays AS SELECT * FROM records LIMIT 3")
+            for table, n in ((("clinic", "stays"), 3), (["clinic.stays"], 5)):
+                assert len(database.execute(forest.to_sql(table=table)).fetchall()) == n
+
+
 def test_a_table_may_be_called_like_a_stage():
     forest = fitted("boosted", 2)
     with closing(sqlite3.connect(":memory:")) as database:
