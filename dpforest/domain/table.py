@@ -235,8 +235,16 @@ def read_table(X: Any, declared: Sequence[str] | None = None) -> Table:
     if declared is not None and read.shape in ((0,), (0, 0)):
         read = read.reshape(0, len(declared))
     if read.ndim != 2 and not (read.ndim > 2 and read.dtype == object):
-        _refuse_dimensions(read.ndim, _OF_SOURCES if _can_be_read(X) else "")
+        _refuse_dimensions(read.ndim, _repair_of(X))
     return ArrayTable(read)
+
+
+def _repair_of(values: Any) -> str:
+    """Repair where an object is no table, by its type; empty where the usual one does."""
+    if _can_be_read(values):
+        return _OF_SOURCES
+    one_by_one = hasattr(type(values), "__iter__") and not isinstance(values, np.ndarray | Mapping)
+    return _OF_TURNS if one_by_one else ""
 
 
 def _can_be_read(values: Any) -> bool:
@@ -265,15 +273,24 @@ _RESHAPED = (
 )
 _IN_ROWS = (
     "Pass a data frame or an array: of columns in a mapping make pandas.DataFrame(X), of a single "
-    "record in a mapping [X], of rows that come one by one list(X), of tables that do, such as "
-    "pandas.read_csv(..., chunksize=...), a dpforest.streams.BatchStream"
+    "record in a mapping [X]"
 )
 
 
 _OF_LISTS = "Pass a list of rows, [X] for a single record"
 _OF_MAPPINGS = "Make a frame of mappings, pandas.DataFrame(rows), which reads them by their names"
 _OF_SERIES = "Pass a data frame: frame.iloc[[0]] is one row of it, frame[['name']] one column"
-_OF_SOURCES = "Read it to a table first: pyarrow.table(X), or X.to_table() where it is a dataset"
+_OF_SOURCES = (
+    "Read it to a table first: pyarrow.table(X), or X.to_table() where it is a dataset. What does "
+    "not fit into memory is fitted as a dpforest.streams.BatchStream(open_it, target=...), whose "
+    "function opens a reader anew for each pass"
+)
+_OF_TURNS = (
+    "Of rows that come one by one make list(X). Tables that do, such as "
+    "pandas.read_csv(..., chunksize=...), are fitted as a dpforest.streams.BatchStream(lambda: "
+    "pandas.read_csv(..., chunksize=...), target=...), which opens them anew for each pass, and "
+    "predicted each by itself"
+)
 _OF_CUBES = "Pass one row a record, X.reshape(len(X), -1) where each cell is a feature"
 
 

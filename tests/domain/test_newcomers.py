@@ -40,6 +40,29 @@ def test_a_path_is_no_table(path):
     assert path not in str(refused.value)
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_a_reader_of_chunks_is_told_of_streams_and_costs_nothing(tmp_path):
+    table = pd.concat([TABLE.assign(outcome=["no", "yes"])] * 50)
+    table.to_csv(tmp_path / "stays.csv", index=False)
+
+    def reader():
+        return pd.read_csv(tmp_path / "stays.csv", chunksize=30)
+
+    accountant = BudgetAccountant(epsilon=1)
+    forest = PrivateForestClassifier(epsilon=1, domain=DOMAIN, accountant=accountant)
+    with reader() as given:
+        for one_by_one in (given, (chunk for chunk in given)):
+            with pytest.raises(ParameterError, match=r"BatchStream\(lambda: pandas\.read_csv"):
+                forest.fit(one_by_one, table["outcome"])
+        with pytest.raises(ParameterError, match=r"such as lambda: pandas\.read_csv"):
+            BatchStream(given, target="outcome")
+    assert accountant.spent.epsilon == 0
+    forest.fit(BatchStream(reader, target="outcome"))
+    assert sum(len(forest.predict(chunk)) for chunk in reader()) == len(table)
+    with reader() as given, pytest.raises(ParameterError, match="predicted each by itself"):
+        forest.predict(given)
+
+
 def test_a_missing_column_is_named_in_a_fit():
     forest = PrivateForestClassifier(epsilon=1, domain=DOMAIN)
     with pytest.raises(ParameterError, match="1 features.*'ward' is not among them"):

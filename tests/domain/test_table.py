@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
@@ -22,6 +23,14 @@ ENCODER = DomainEncoder(
 )
 GOOD = np.full((4, 3), 0.123456)
 SECRET = "0.123456"
+TO_STREAM = r"0D.*a dpforest\.streams\.BatchStream\(lambda: "
+
+
+class Loader:
+    """Tables one by one, as loaders of other libraries give them."""
+
+    def __iter__(self):
+        return iter([GOOD])
 
 
 def frame(**columns):
@@ -36,8 +45,12 @@ def frame(**columns):
         (GOOD.reshape(2, 2, 3), ParameterError, "Expected 2D array, got 3D array"),
         (0.123456, ParameterError, "Expected 2D array, got 0D array"),
         ({"a": [0.123456], "b": [1], "c": [2]}, ParameterError, r"0D.*make pandas.DataFrame\(X\)"),
-        ((row for row in GOOD), ParameterError, r"0D.*come one by one list\(X\)"),
-        (pd.read_csv(io.StringIO("a,b,c\n0,0,x"), chunksize=1), ParameterError, "0D.*BatchStream"),
+        ((row for row in GOOD), ParameterError, r"0D.*come one by one make list\(X\)"),
+        (pd.read_csv(io.StringIO("a,b,c\n0,0,x"), chunksize=1), ParameterError, TO_STREAM),
+        (pd.read_csv(io.StringIO("a,b,c\n0,0,x"), iterator=True), ParameterError, TO_STREAM),
+        ((one for one in [pd.DataFrame(GOOD)]), ParameterError, TO_STREAM),
+        (Loader(), ParameterError, TO_STREAM),
+        (pa.table({"a": [0]}).to_reader(), ParameterError, r"pyarrow\.table\(X\).*BatchStream\("),
         (None, ParameterError, "got 0D array instead. Pass a data frame or an array"),
         (GOOD[:, :2], ParameterError, "X has 2 features, but Forest is expecting 3 features as in"),
         (GOOD[:, :0], ParameterError, "X has 0 features, but Forest is expecting 3 features as in"),

@@ -61,7 +61,8 @@ class BatchStream(Stream):
             raise ParameterTypeError(
                 "batches", kind_of(batches),
                 "must be a sequence, or a callable that returns a fresh iterable for each pass",
-                "Give a function that opens the batches anew",
+                "Give a function that opens the batches anew, such as lambda: "
+                "pandas.read_csv(..., chunksize=...)",
             )  # fmt: skip
         self._batches = batches
         self.target = target
