@@ -36,6 +36,11 @@ _SOURCES_WORDS = (
     "No fit takes it yet: say of each entry where it is documented, by --source "
     "'ENTRY=WORDS' (may be repeated), or by --sources FILE"
 )
+#: Where entries are declared already, whatever a draft's marks still say of their bounds.
+_ALL_DECLARED = (
+    "every entry is declared already: fit with this domain as it is. A copy without a draft's "
+    "marks is for Python: Domain.from_json(path).without_marks().to_json(other)"
+)
 #: For what is read off the records and shown to the curator.
 FOR_THE_CURATOR = "for the curator's eyes alone: epsilon does not cover it"
 
@@ -61,17 +66,21 @@ def run_draft(chosen: argparse.Namespace) -> Answer:
 
 
 def run_confirm(chosen: argparse.Namespace) -> Answer:
-    """Write the facts that somebody stands for, without what a draft knew of the records."""
+    """Write the facts that somebody stands for, without what a draft knew of the records.
+
+    Where nothing is confirmed, no file is in the way of the next try.
+    """
     path = Path(chosen.output)
     check_new(path, chosen.force, read=[chosen.domain, chosen.sources])
-    domain = with_rows(Domain.from_json(Path(chosen.domain)), chosen.rows)
-    domain = _confirmed(domain, chosen.by, _sources(chosen))
+    given = Domain.from_json(Path(chosen.domain))
+    domain = _confirmed(with_rows(given, chosen.rows), chosen.by, _sources(chosen))
+    if _confirms_nothing(given, domain):
+        return _nothing_confirmed(domain)
     # What is not confirmed still holds what was read off the records.
     private = not domain.is_declared
     write_text(path, domain.without_marks().to_json(), private=private, force=chosen.force)
-    lines = [f"domain: {path}", *(f"not declared: {name} {what}" for name, what in domain.lacking)]
     aside = _SOURCES_WORDS if domain.lacking else ""
-    return Answer(_result(domain, path), "\n".join(lines), aside)
+    return Answer(_result(domain, path), _with_lacking(f"domain: {path}", domain), aside)
 
 
 def run_check(chosen: argparse.Namespace) -> Answer:
@@ -143,9 +152,9 @@ def _put(answer: Answer, chosen: argparse.Namespace, path: Path | None, what: st
     return Answer(written, f"{what}: {path}", aside, answer.code)
 
 
-def _result(domain: Domain, path: Path) -> DomainResult:
+def _result(domain: Domain, path: Path | None) -> DomainResult:
     return DomainResult(
-        written=(Written(what="domain", path=str(path)),),
+        written=(Written(what="domain", path=str(path)),) if path else (),
         n_features=domain.n_features,
         lacking=dict(domain.lacking),
     )
@@ -271,6 +280,27 @@ def _sources(chosen: argparse.Namespace) -> dict[str, str]:
             )  # fmt: skip
         found[name] = words
     return found
+
+
+def _confirms_nothing(given: Domain, domain: Domain) -> bool:
+    """Say if a confirmation has nothing new: by what is declared, and never by a draft's marks.
+
+    Whether a file is written is seen in a log, so that it may not depend on the records. A number
+    of records is new where all entries are declared; a draft would only lose its marks with it.
+    """
+    same_rows = given.approximate_rows == domain.approximate_rows
+    return given.drafted_entries == domain.drafted_entries and bool(domain.lacking or same_rows)
+
+
+def _nothing_confirmed(domain: Domain) -> Answer:
+    words = _with_lacking("nothing is confirmed, so no file is written", domain)
+    aside = _SOURCES_WORDS if domain.lacking else _ALL_DECLARED
+    return Answer(_result(domain, None), words, aside, ANSWER_IS_NO)
+
+
+def _with_lacking(words: str, domain: Domain) -> str:
+    lacking = (f"not declared: {name} {what}" for name, what in domain.lacking)
+    return "\n".join([words, *lacking])
 
 
 def _confirmed(domain: Domain, by: str, sources: dict[str, str]) -> Domain:

@@ -9,7 +9,8 @@ from dpforest.ledger.command_line import REFUSALS
 
 DONE = 0
 #: The answer is no: a report does not hold, an audit found a violation, somebody said no at the
-#: question; with ``--exit-code`` also that two files differ or that records would be dropped.
+#: question, nothing of a domain was confirmed; with ``--exit-code`` also that two files differ or
+#: that records would be dropped.
 ANSWER_IS_NO = 1
 #: A fit is done and paid for, but not every file of it could be written where it was to be.
 NOT_ALL_WRITTEN = 7

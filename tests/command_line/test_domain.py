@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from dpforest import Domain
+from dpforest.exceptions import DraftedBoundsWarning
 
 DRAFT = "domain draft stays.csv --target back --drop stay --output draft.json"
 
@@ -252,15 +253,52 @@ def test_the_folder_of_a_fit_is_no_model_and_its_file_is_named(ask, here, line):
     assert code == 2 and "is a folder" in err and "model.json" in err and "to_json" not in err
 
 
-def test_a_confirmation_without_sources_says_how_to_name_them(ask, good):
+SOURCES = [word for n in ("age", "ward", "classes") for word in ("--source", f"{n}=the house")]
+CONFIRM = "domain confirm draft.json --by A --output declared.json"
+
+
+def test_a_confirmation_without_sources_says_how_to_name_them_and_leaves_no_file(ask, good, here):
     good(DRAFT)
-    _, _, err = ask("domain confirm draft.json --by A --output declared.json")
-    assert "--source 'ENTRY=WORDS'" in err
-    code, _, err = ask("plan --domain declared.json --epsilon 1")
+    code, out, err = ask(f"{CONFIRM} --rows 500")
+    assert code == 1 and "--source 'ENTRY=WORDS'" in err
+    first, *others = out.splitlines()
+    assert first == "nothing is confirmed, so no file is written" and len(others) == 3
+    assert not (here / "declared.json").exists()
+    code, _, err = ask("plan --domain draft.json --epsilon 1")
     assert code == 2 and "with a --source of each" in err
-    sources = [word for n in ("age", "ward", "classes") for word in ("--source", f"{n}=the house")]
-    _, _, err = ask("domain confirm draft.json --by A --force --output declared.json", *sources)
-    assert "--source" not in err
+    code, _, err = ask(CONFIRM, *SOURCES)  # no --force is asked for
+    assert code == 0 and "--source" not in err
+    code, _, _ = ask(f"{CONFIRM} --force")
+    assert code == 1 and Domain.from_json(here / "declared.json").is_declared  # as it was
+
+
+def test_where_nothing_is_left_to_confirm_no_file_is_written(ask, good, here):
+    good(DRAFT)
+    good(CONFIRM, *SOURCES)
+    line = "domain confirm declared.json --by A --output again.json"
+    code, out, err = ask(line)
+    assert (code, out) == (1, "nothing is confirmed, so no file is written")
+    assert "declared already" in err and not (here / "again.json").exists()
+    result = json.loads(ask(f"{line} --json")[1])["result"]
+    assert (result["written"], result["lacking"]) == ([], {})
+    good(f"{line} --rows 500")
+    assert Domain.from_json(here / "again.json").approximate_rows == 500
+    assert ask("domain confirm again.json --by A --output more.json --rows 500")[0] == 1
+
+
+def test_no_log_tells_by_a_file_which_bounds_are_the_drafts(ask, good, here):
+    good(DRAFT)
+    sources = {"age": "a", "ward": "b", "classes": "c"}
+    with pytest.warns(DraftedBoundsWarning):
+        draft = Domain.from_json(here / "draft.json").confirmed("A", sources=sources)
+    changed = draft.features[0].model_copy(update={"lower": -9.0, "upper": 999.0})
+    said = set()
+    for features in (draft.features, (changed, *draft.features[1:])):
+        domain = draft.model_copy(update={"features": features})
+        domain.to_json(here / "by_hand.json")
+        said.add(ask("domain confirm by_hand.json --by A --output out.json"))
+        assert not (here / "out.json").exists()
+    assert len(said) == 1
 
 
 def test_a_model_that_is_not_there_is_no_false_report(ask, here):

@@ -14,7 +14,7 @@ jsonschema = pytest.importorskip("jsonschema")
 PLAN = "--domain domain.json --epsilon 1 --strategy one_shot"
 LINES = {
     "domain draft": "stays.csv --target back --drop stay --output draft.json",
-    "domain confirm": "domain.json --by A --output declared.json",
+    "domain confirm": "domain.json --by A --rows 77 --output declared.json",
     "domain check": "stays.csv --target back --domain domain.json --output check.json",
     "domain diff": "domain.json domain.json",
     "report show": "forest/report.json",
