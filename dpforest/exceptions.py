@@ -446,6 +446,10 @@ class ColumnsByPositionWarning(UserWarning):
     """A frame has names, none of them declared, so its columns are read by their places."""
 
 
+class ColumnsOfTimesWarning(UserWarning):
+    """A column that is to be predicted is of dates or times, which mean nothing in a domain."""
+
+
 class FewRecordsWarning(UserWarning):
     """Released counts add up to far less than the declared number of records."""
 

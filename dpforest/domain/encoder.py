@@ -226,11 +226,22 @@ class DomainEncoder:
         keep : bool array of shape (n_samples,)
             False where the record is to be dropped. All True for prediction.
         """
-        table = self._open(X)
-        if for_predict:
-            table.check()
-            check_row_widths(table.table, self.estimator_name)
+        table = self._open_to_predict(X) if for_predict else self._open(X)
         return self._encode_table(table, for_predict=for_predict)
+
+    @quietly
+    def encode_to_predict(self, X: Any) -> tuple[NDArray[np.integer], tuple[str, ...]]:
+        """Encode a table for prediction, as `encode_features` does.
+
+        Returns
+        -------
+        codes : array of shape (n_samples, n_features)
+        of_times : tuple of str
+            Features whose columns are of dates or times by the type of an array or a frame.
+        """
+        table = self._open_to_predict(X)
+        of_times = tuple(self.domain.feature_names[place] for place in table.of_times())
+        return self._encode_table(table, for_predict=True)[0].codes, of_times
 
     @quietly
     def as_given(self, X: Any) -> NDArray[Any]:
@@ -286,6 +297,12 @@ class DomainEncoder:
         table = read_table(X, self.domain.feature_names)
         indices = select_columns(table, self.domain.feature_names, self.estimator_name)
         return Selection(table, indices)
+
+    def _open_to_predict(self, X: Any) -> Selection:
+        table = self._open(X)
+        table.check()
+        check_row_widths(table.table, self.estimator_name)
+        return table
 
     def _read_labels(self, y: Any, selection: Selection) -> Column:
         labels = read_labels(y, self.estimator_name)

@@ -32,6 +32,10 @@ class Selection:
             return self.table.numbers(self._indices)
         return None
 
+    def of_times(self) -> list[int]:
+        """Places of the features whose columns are of dates or times by their own type."""
+        return [place for place, index in enumerate(self._indices) if self.table.is_of_times(index)]
+
     def check(self) -> None:
         """Refuse what the table's schema says of the declared columns."""
         for index in self._indices:

@@ -186,6 +186,19 @@ def pandas_column(series: Any) -> Column:
         return _pandas_column(series)
 
 
+def is_time_of_pandas(dtype: Any) -> bool:
+    """Say if a type of a column of pandas is one of dates, times, periods or spans of time."""
+    if isinstance(dtype, np.dtype):
+        return dtype.kind in "mM"
+    pandas = sys.modules["pandas"]
+    if isinstance(dtype, pandas.ArrowDtype):
+        import pyarrow as pa
+
+        return bool(pa.types.is_temporal(dtype.pyarrow_dtype))
+    period = isinstance(dtype, pandas.PeriodDtype)
+    return period or (not is_foreign(dtype) and dtype.kind in "mM")
+
+
 def is_foreign(dtype: Any) -> bool:
     """Say if a type of a column of pandas is another library's than pandas' or numpy's."""
     return type(dtype).__module__.partition(".")[0] not in ("numpy", "pandas")

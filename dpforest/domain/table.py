@@ -23,6 +23,7 @@ from dpforest.domain.series import (
     Repeated,
     column_of,
     is_plain_arrow,
+    is_time_of_pandas,
     kind_of_arrow,
     repeated_column,
     series_column,
@@ -53,6 +54,9 @@ class Table(Protocol):
     def check_column(self, index: int) -> None:
         """Raise `ParameterTypeError` if the table's schema gives a type without meaning."""
 
+    def is_of_times(self, index: int) -> bool:
+        """Say if a column is of dates or times by its own type, whatever its cells are."""
+
     def column(self, index: int) -> Column:
         """Values of one column."""
 
@@ -69,6 +73,10 @@ class ArrayTable:
 
     def check_column(self, index: int) -> None:
         """Nothing to check: numpy infers types, so that a record may decide them."""
+
+    def is_of_times(self, index: int) -> bool:
+        """Say if the array is one of dates or times."""
+        return self._array.dtype.kind in "mM"
 
     def column(self, index: int) -> Column:
         """Values of one column, by position."""
@@ -90,6 +98,10 @@ class ListTable(RowTable):
 
     def check_column(self, index: int) -> None:
         """Nothing to check: lists have no types."""
+
+    def is_of_times(self, index: int) -> bool:
+        """Say no: lists have no types."""
+        return False
 
     def column(self, index: int) -> Column:
         """Values of one column, by position."""
@@ -114,10 +126,21 @@ class FrameTable:
     def _columns(self) -> list[Any]:
         return list(self._frame.iter_columns())
 
+    @cached_property
+    def _types(self) -> list[Any]:
+        """Types of the columns of a frame of pandas: quicker than its columns."""
+        return list(self._frame.to_native().dtypes)
+
     def check_column(self, index: int) -> None:
         """Refuse times and nested types of an Arrow schema."""
         if self._has_schema:
             _check_series(self._columns[index], self._labels[index])
+
+    def is_of_times(self, index: int) -> bool:
+        """Say if a column is of dates or times by its own type, whatever its cells are."""
+        if self._frame.implementation.is_pandas():
+            return is_time_of_pandas(self._types[index])
+        return bool(self._columns[index].dtype.is_temporal())
 
     def column(self, index: int) -> Column:
         """Values of one column."""
@@ -134,7 +157,7 @@ class FrameTable:
         if not self._frame.implementation.is_pandas():
             return None
         native = self._frame.to_native()
-        if not all(map(_is_plain, set(native.dtypes))):
+        if not all(map(_is_plain, set(self._types))):
             return None
         _observe_all(indices)
         return _side_by_side(native.to_numpy(dtype=np.float64), indices)

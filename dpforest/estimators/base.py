@@ -30,6 +30,7 @@ from dpforest.estimators.fit_plan import FitRequest, checked_approximate_rows, t
 from dpforest.estimators.fitting import Fit, fit_price
 from dpforest.estimators.forecast import PlanSummary, summarise
 from dpforest.estimators.forecast_range import PublicFigures, public_figures, range_after_fit
+from dpforest.estimators.names import warn_of_times
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.parameters import (
     check_delta,
@@ -397,9 +398,11 @@ class PrivateEstimator(SharedBudget):
         given = self._encoder_.as_given(X)
         return ShapleyValues(found, base, given, names, labels, source)
 
-    def _coded(self, X: Any) -> NDArray[Any]:
-        """Codes of records, as predictions have them."""
-        return self._encoder_.encode_features(X, for_predict=True)[0].codes
+    def _coded(self, X: Any, stacklevel: int = 3) -> NDArray[Any]:
+        """Codes of records, as predictions have them; warns of columns that mean nothing."""
+        codes, of_times = self._encoder_.encode_to_predict(X)
+        warn_of_times(of_times, stacklevel)
+        return codes
 
     def _noise_draws(self, n_draws: int) -> tuple[ReleasedModel, ...]:
         """Models with other noise; the last ones are kept."""

@@ -78,8 +78,7 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
         """Scores of the model, in the order of declaration."""
         check_is_fitted(self)
         check_feature_names(self, X, stacklevel=4)
-        codes = self._encoder_.encode_features(X, for_predict=True)[0].codes
-        return self.model_.scores(codes)
+        return self.model_.scores(self._coded(X, stacklevel=4))
 
     def _class_scores(self, X: Any) -> NDArray[np.float64]:
         scores = self._model_scores(X)
@@ -108,7 +107,7 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
         """
         check_is_fitted(self)
         check_feature_names(self, X)
-        codes = self._encoder_.encode_features(X, for_predict=True)[0].codes
+        codes = self._coded(X)
         found: NDArray[np.float64] = self._noise_of(
             lambda model: self._probabilities(model.scores(codes)), n_draws
         )

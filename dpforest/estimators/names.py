@@ -12,6 +12,7 @@ from dpforest.domain.domain import Domain
 from dpforest.domain.rows import are_read_by_name
 from dpforest.exceptions import (
     ColumnsByPositionWarning,
+    ColumnsOfTimesWarning,
     Described,
     ParameterError,
     ParameterTypeError,
@@ -88,6 +89,22 @@ def warn_of_positions(domain: Domain, search: str | None, stacklevel: int) -> No
         "meant; Domain.check shows which column is read as which"
     )
     warn_in_search(text, ColumnsByPositionWarning, search, stacklevel=stacklevel + 1)
+
+
+def warn_of_times(features: tuple[str, ...], stacklevel: int) -> None:
+    """Warn of columns to predict that are of dates or times; by the features' names alone.
+
+    A fit takes them without a word: one record may give a column its type.
+    """
+    if not features:
+        return
+    listed = ", ".join(map(repr, features[:5])) + (", …" if len(features) > 5 else "")
+    text = (
+        f"a column of dates or times means nothing in a domain, so {listed} is predicted as if it "
+        "were not known. Turn it into what the fit was given, such as days since a public date"
+    )
+    search = running_search(None)
+    warn_in_search(text, ColumnsOfTimesWarning, search, key=listed, stacklevel=stacklevel + 1)
 
 
 def _names_fit(domain: Domain, X: Any) -> bool:

@@ -190,7 +190,7 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
     def _codes(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self)
         check_feature_names(self, X)
-        return self._encoder_.encode_features(X, for_predict=True)[0].codes
+        return self._coded(X, stacklevel=4)
 
     def _means(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         share = 1.0 / (1.0 + np.exp(np.clip(scores[:, 0] - scores[:, 1], -700.0, 700.0)))
