@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpforest.bridge import Bridge
 from dpforest.trees.boosted.plan import BoostedShape, Role
-from dpforest.trees.boosted.queries import BoostedMove, Gradients, LeafSums
+from dpforest.trees.boosted.queries import STEPS, BoostedMove, Gradients, LeafSums
 from dpforest.trees.boosted.steps import Scales, in_score_steps, levels_of_leaves, newton_steps
 from dpforest.trees.multinomial.segments import Heap
 from dpforest.trees.scored.queries import ScoreHistory
@@ -63,6 +63,6 @@ def _correction(
     query = LeafSums(Gradients(history, lattice), heap, shape.depth, leaves)
     released = bridge.ask(query, Role.CORRECTIONS).noised(Role.CORRECTIONS)
     levels = levels_of_leaves(released, bridge.event(Role.CORRECTIONS).variance)
-    scales = Scales(lattice.one, lattice.bend, lattice.mass)
+    scales = Scales(STEPS, lattice.bend, lattice.mass)
     steps = newton_steps(levels, scales, settings.spread_of(lattice.weighted), settings.step_clip)
     return in_score_steps(settings.correction_step * steps)

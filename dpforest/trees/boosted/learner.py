@@ -128,7 +128,7 @@ def _grown(shape: BoostedShape, bridge: Bridge, growth: Growth) -> Grown:
     centre = partial(centres, most=lattice.most, record=lattice.mass)
     released = _released(shape, bridge, growth, BY_RESIDUALS, start, centre)
     estimates = combined_levels(*released)
-    scales = Scales(lattice.one, lattice.bend, lattice.mass)
+    scales = Scales(STEPS, lattice.bend, lattice.mass)
     steps = newton_steps(
         estimates, scales, settings.spread_of(lattice.weighted), settings.step_clip
     )

@@ -182,7 +182,7 @@ class SplitScore:
     siblings : Siblings
         Of the tree.
     preference : Preference
-        What scores are raised by, from released values alone.
+        What is added to scores, from released values alone.
     """
 
     query: LevelSums

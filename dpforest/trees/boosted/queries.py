@@ -64,11 +64,6 @@ class Lattice(ClippedResiduals):
         return cls(n_columns, most, bends, masses, weighted)
 
     @property
-    def one(self) -> int:
-        """Worth of a residual of 1; a weighted one is never larger."""
-        return self.most if self.weighted else STEPS
-
-    @property
     def row(self) -> Sensitivity:
         """Largest sizes of one record's residuals, curvatures and own mass together.
 
@@ -140,7 +135,7 @@ class Gradients:
             class_gradients(scores, table.labels, STEPS, lattice.most, lattice.bend, rows)
         else:
             y = table.labels if table.targets is None else table.targets
-            sizes = lattice.one, lattice.most, lattice.bend
+            sizes = STEPS, lattice.most, lattice.bend
             odds_gradients(scores, y, table.unit, *sizes, lattice.weighted, rows)
         chunk.kept[_ROWS] = now, rows
         return rows

@@ -19,10 +19,12 @@ _LEARNT = 0.5
 _NEAR = np.arange(-2, 3)
 #: Deviations of noise up to which more says more.
 _MOST = 4.0
-#: Scores and what is added to them are exact in doubles together.
+#: Scores of fewer than 2**31 records and what is added to them are exact in doubles together.
 _FURTHEST = 2.0**50
-#: A draw that costs nothing is by weights alone.
+#: Steps so small that nothing is left of a preference, or of a score.
 _SMALLEST = 2.0**-60
+#: Noise that hides nothing.
+_LEAST_NOISE = 2.0**-500
 
 
 def apart(sums: NDArray[np.int64], sizes: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
@@ -46,27 +48,31 @@ def apart(sums: NDArray[np.int64], sizes: NDArray[np.float64], noise: float) -> 
     between = (left * there - right * here) / (here + there)
     if sums.shape[1] > 1:
         between = between - between.mean(axis=1, keepdims=True)
-    deviation = noise * np.hypot(here, there) / (here + there)
+    deviation = max(noise, _LEAST_NOISE) * np.hypot(here, there) / (here + there)
     squares = ((between / deviation) ** 2).sum(axis=1) / max(sums.shape[1] - 1, 1)
     return np.clip(np.sqrt(squares) - 1.0, 0.0, _MOST)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Preference:
-    """Public weights that the odds of candidates are multiplied by, for draws of one price.
+    """Public weights w of candidates, for draws of one price.
+
+    Scores are lowered so that the exponent of a draw changes by ln w: the exponential mechanism
+    multiplies odds by w, and permute-and-flip, which prefers the best by more, by about as much.
+    Below an epsilon of about 1e-8 exact numbers do not reach so far, and less is preferred.
 
     Attributes
     ----------
     weights : ndarray of float64, shape (total bins,)
     epsilon : float
-        Log odds of a candidate grow by as much where its score grows by its range.
+        Exponents grow by as much where a score grows by its range.
     """
 
     weights: NDArray[np.float64]
     epsilon: float
 
     def in_steps(self, unit: Fraction, score_range: Fraction) -> NDArray[np.float64]:
-        """Whole numbers of steps that scores are raised by, shape (total bins,); none above 0.
+        """Whole numbers of steps to be added to scores, shape (total bins,); none above 0.
 
         Parameters
         ----------
@@ -81,8 +87,9 @@ class Preference:
 class SplitWeights:
     """Weights of all splits: a part the same for all, the rest by what was released.
 
-    A quarter is spread evenly over the candidates and a quarter over features, whatever was found.
-    What a split told counts half for its feature and half for the cuts near it, or its category.
+    A quarter is spread evenly over the candidates and a quarter over features, half and half while
+    nothing was learnt. What a split told counts half for its feature and half for the cuts near it,
+    or its category.
 
     Parameters
     ----------

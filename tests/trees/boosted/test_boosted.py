@@ -368,6 +368,34 @@ def test_centres_and_weights_follow_from_what_was_released(
     assert all(map(np.array_equal, *seen))
 
 
+@pytest.mark.parametrize("delta", [Fraction(0), DELTA])
+@pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
+def test_a_preference_is_of_the_price_of_its_draw(
+    facts_of, table_of, monkeypatch, n_codes, n_classes, delta
+):
+    facts, priced = facts_of(n_codes, n_classes, 3000.0), []
+    for kind in (Growth, CountedGrowth):
+
+        def watched(growth, query, centres, epsilon, score=kind.score):
+            priced.append(epsilon)
+            return score(growth, query, centres, epsilon)
+
+        monkeypatch.setattr(kind, "score", watched)
+    _, _, accountant, _ = run(SMALL, facts, table_of(facts, 200), delta=delta)
+    draws = [e for e in accountant.ledger if e.role in (Role.SPLITS, Role.COUNTED_SPLITS)]
+    assert priced == [float(Fraction(draw.parameters["epsilon"])) for draw in draws]
+    assert len(priced) > 3 and (delta or len(set(priced)) > 1)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+@pytest.mark.parametrize("delta", [Fraction(0), DELTA])
+def test_records_are_weighted_of_two_classes_with_a_delta_alone(facts_of, n_classes, delta):
+    plan = BoostedForest().plan(facts_of([40, -5], n_classes, 1e4), LearnerBudget(2, delta))
+    weighted = n_classes == 2 and delta > 0
+    assert plan.shape.lattice.weighted == weighted
+    assert ("weighted residuals" in plan.describe()["leaves"]) == weighted
+
+
 @pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
 def test_threads_make_the_same_forest(facts_of, table_of, monkeypatch, n_codes, n_classes):
     monkeypatch.setattr("dpforest.records.base.RECORDS_A_THREAD", 50)

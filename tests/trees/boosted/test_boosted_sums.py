@@ -37,6 +37,7 @@ from dpforest.trees.boosted.queries import (
     LeafSums,
     LevelSums,
 )
+from dpforest.trees.boosted.settings import BoostedSettings
 from dpforest.trees.boosted.split_weights import Preference, SplitWeights
 from dpforest.trees.boosted.steps import centres
 from dpforest.trees.multinomial.memory import LevelMemory
@@ -62,7 +63,7 @@ def rows_of_scores(scores, labels, lattice, unit=1):
         class_gradients(scores, labels, STEPS, lattice.most, lattice.bend, out)
     else:
         labels = np.asarray(labels, dtype=np.int32)
-        sizes = lattice.one, lattice.most, lattice.bend
+        sizes = STEPS, lattice.most, lattice.bend
         odds_gradients(scores, labels, unit, *sizes, lattice.weighted, out)
     return out.astype(object)
 
@@ -108,6 +109,9 @@ def test_the_bounds_are_nearly_reached():
     for label in (0, 1):
         residual, bend = rows_of_scores([[0.0]], [label], weighted)[0]
         assert (abs(residual), bend) == (weighted.most, weighted.bend // 2)
+    odds = -np.random.default_rng(4).exponential(5.0, 5000)[:, None]
+    full = rows_of_scores(odds, np.ones(5000), weighted)[:, 0]
+    assert np.all(full == weighted.most), "whoever is of the less likely class"
 
 
 def test_weighted_residuals_are_those_of_a_slow_twin_and_nothing_in_the_mean():
@@ -159,9 +163,13 @@ def history_of(n_classes, scale=2.0):
     return ScoreHistory(base)
 
 
-def growth_of(facts, n_classes, scale=2.0):
+def growth_of(facts, n_classes, scale=2.0, weighted=False):
     candidates = Candidates.of(public_bins(facts, 6), facts)
-    gradients = Gradients(history_of(n_classes, scale), lattice_of(n_classes))
+    lattice = lattice_of(n_classes)
+    if weighted:
+        sizes = BoostedSettings().scales(n_classes, of_means=False)
+        lattice = Lattice.of(lattice.n_columns, *sizes, weighted)
+    gradients = Gradients(history_of(n_classes, scale), lattice)
     weights = SplitWeights(candidates.bins.starts, facts.ordered)
     return Growth(gradients, candidates, LevelMemory(np.int64), weights)
 
@@ -358,12 +366,14 @@ def test_sums_are_handed_out_for_the_very_count_alone(facts_of, table_of):
                 part(other)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("scale", [0.5, 900.0])
-def test_one_record_moves_scores_and_sums_by_what_is_paid_for(facts_of, table_of, n_classes, scale):
+@pytest.mark.parametrize(("n_classes", "weighted"), [(2, False), (2, True), (3, False)])
+@pytest.mark.parametrize("scale", [0.0, 0.5, 900.0])
+def test_one_record_moves_scores_and_sums_by_what_is_paid_for(
+    facts_of, table_of, n_classes, weighted, scale
+):
     facts = facts_of(CODES, n_classes)
     table = table_of(facts, 80, seed=n_classes)
-    growth = growth_of(facts, n_classes, scale)
+    growth = growth_of(facts, n_classes, scale, weighted)
     generator = np.random.default_rng(8)
     widest = Fraction(0)
     for level in range(3):
@@ -396,7 +406,7 @@ def test_one_record_moves_scores_and_sums_by_what_is_paid_for(facts_of, table_of
             assert np.abs(row).sum() <= query.gradients.lattice.row.l1
             assert growth.sums(query).sensitivity == query.gradients.lattice.row
         growth.split(generator.integers(0, 5, 2**level))
-    if scale == 900.0:
+    if weighted or scale == 900.0:
         assert widest > score.score_range / 2 * Fraction(95, 100), "nearly reached"
 
 

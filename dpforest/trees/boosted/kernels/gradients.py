@@ -68,7 +68,7 @@ def odds_gradients(
     """The same of one column of log-odds: label less expectation, cut to ``most`` steps.
 
     Where records are weighted, both are divided by the larger of p and 1 - p. The residual is 0 in
-    the mean if p is right, which a clipped one is not, and of each record as large as may be.
+    the mean if p is right, which a clipped one is not, and 1 in size for the less likely label.
 
     Parameters
     ----------
@@ -88,7 +88,8 @@ def odds_gradients(
             row, score, share = rows[first + i], scores[first + i, 0], expected[i]
             apart = labels[first + i] / unit - share
             known = score == score and -1.0 <= apart <= 1.0  # false for NaN
-            weight = 1.0 / max(share, 1.0 - share) if weighted else 1.0
-            kept = np.int64(apart * weight * steps) if known else 0
+            # A quotient, since a product with its inverse may fall short of 1.
+            larger = max(share, 1.0 - share) if weighted else 1.0
+            kept = np.int64(apart / larger * steps) if known else 0
             row[0] = min(max(kept, -most), most)
-            row[1] = np.int32(share * (1.0 - share) * weight * bend_steps) if known else 0
+            row[1] = np.int32(share * (1.0 - share) / larger * bend_steps) if known else 0
