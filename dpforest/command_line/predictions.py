@@ -18,6 +18,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+
 from dpforest.command_line.answers import Answer, WritingResult, Written
 from dpforest.command_line.models import read_model
 from dpforest.command_line.tables import Features, files_of, unlabelled
@@ -140,8 +142,8 @@ def _plain(forest: Any, values: Any) -> Any:
     import pyarrow as pa
 
     cells = values.tolist()
-    labels = forest.classes_.tolist() if hasattr(forest, "classes_") else [0.0]
-    if len({type(label) for label in labels}) == 1:
+    labels = getattr(forest, "classes_", np.zeros(1))
+    if len({type(label) for label in labels.tolist()}) == 1:
         with suppress(OverflowError):
             return pa.array(cells, pa.array(labels).type)
     return pa.array([str(cell) for cell in cells], pa.string())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -246,18 +247,27 @@ def class_array(domain: Domain) -> NDArray[Any]:
     if domain.classes is None:
         raise DomainError("classes", "a classifier needs classes", "Declare at least two classes")
     labels = domain.classes.labels
+    kind: Any = _exact_type(labels) if _are_alike(labels) else object
+    # Numpy by itself would turn large whole numbers into doubles, numbers beside texts into texts,
+    # and booleans beside numbers into numbers.
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array if kind is object else np.array(labels, dtype=kind)
+
+
+def _exact_type(labels: Sequence[Any]) -> Any:
+    """Type that holds labels of one kind exactly, whole numbers as whole; None for numpy's own."""
+    if all(type(label) is int for label in labels):
+        spans = ((kind, np.iinfo(kind)) for kind in (np.int64, np.uint64))
+        fit = (kind for kind, span in spans if span.min <= min(labels) <= max(labels) <= span.max)
+        return next(fit, object)
+    return None if np.array(labels).tolist() == list(labels) else object
+
+
+def _are_alike(labels: Sequence[Any] | NDArray[Any]) -> bool:
+    """Say if labels compare: all of them texts, all booleans or all numbers."""
     kinds = {float if isinstance(label, int) else type(label) for label in labels}
-    if len(kinds) == 1 and len({type(label) is bool for label in labels}) == 1:
-        together = np.array(labels)
-        if together.tolist() == list(labels):
-            return together
-        # Numpy makes doubles of whole numbers of 64 bits beside smaller ones.
-        if all(isinstance(label, int) and 0 <= label < 2**64 for label in labels):
-            return np.array(labels, dtype=np.uint64)
-    # Numpy would turn numbers beside texts into texts, and booleans beside numbers into numbers.
-    mixed = np.empty(len(labels), dtype=object)
-    mixed[:] = labels
-    return mixed
+    return len(kinds) == 1 and len({type(label) is bool for label in labels}) == 1
 
 
 def sorted_classes(domain: Domain) -> NDArray[Any]:
@@ -268,6 +278,6 @@ def sorted_classes(domain: Domain) -> NDArray[Any]:
 
 def class_order(labels: NDArray[Any]) -> NDArray[np.intp]:
     """Positions that sort the labels; as declared where they are of kinds that do not compare."""
-    if labels.dtype == object and not {type(label) for label in labels} <= {int, float}:
+    if labels.dtype == object and not _are_alike(labels):
         return np.arange(labels.size)
     return np.argsort(labels, kind="stable")

@@ -63,8 +63,8 @@ def sql_model(
     document = read_document(plain)
     most = _checked_size(max_bytes)
     place = _checked_table(table)
-    kept, names = _checked_names(document, keep, outputs)
     _check_texts(document)
+    kept, names = _checked_names(document, keep, outputs)
     stages = Stages(_prefix(place), [quoted_name(name) for name in kept], _joined(place))
     columns = _columns(document, stages)
     made = [f"k{k}" for k in range(len(kept))] + columns

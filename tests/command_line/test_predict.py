@@ -97,7 +97,15 @@ def mixed_forest(labels):
 
 @pytest.mark.filterwarnings("ignore::dpforest.LargeEpsilonWarning")
 @pytest.mark.parametrize(
-    ("labels", "kind"), [([1, "x"], "string"), ([1, 2**70], "string"), ([1, 2], "int64")]
+    ("labels", "kind"),
+    [
+        ([1, "x"], "string"),
+        ([1, 2**70], "string"),
+        ([-1, 2**63], "string"),
+        ([1, 2**63], "uint64"),
+        ([1, 2], "int64"),
+        ([0.5, 2], "double"),
+    ],
 )
 def test_the_type_of_predictions_goes_by_the_classes_not_by_those_that_occur(
     good, here, labels, kind
@@ -109,7 +117,7 @@ def test_the_type_of_predictions_goes_by_the_classes_not_by_those_that_occur(
     found = written_parquet(good, "predict mixed.json low.parquet high.parquet")
     assert found.schema.field("prediction").type == kind
     assert [str(label) for label in found["prediction"].to_pylist()] == [
-        str(labels[int(age > 50)]) for age in ages
+        str(forest.classes_.tolist()[int(age > 50)]) for age in ages
     ]
 
 

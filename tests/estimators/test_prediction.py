@@ -17,8 +17,10 @@ from dpforest import (
     ColumnsByPositionWarning,
     Domain,
     MultinomialForestClassifier,
+    read_plain,
 )
 from dpforest.datasets import load_mammographic_masses, load_vertebral
+from dpforest.estimators.classifier import sorted_classes
 from dpforest.exceptions import ParameterTypeError, UndeclaredLabelsWarning
 from dpforest.streams import BatchStream
 
@@ -130,6 +132,12 @@ def test_more_classes_than_a_byte_holds():
         ([2, 0.5], [0.5, 2.0]),
         (["b", 1], ["b", 1]),  # do not compare: as declared
         ([True, 2], [True, 2]),
+        (["b\0", "a"], ["a", "b\0"]),  # numpy's texts drop zeros at their end
+        # Doubles hold some of these, and are no whole numbers.
+        ([2**63, 5], [5, 2**63]),
+        ([2**63, -1], [-1, 2**63]),
+        ([2**64, 2**64 - 2**20, 1], [1, 2**64 - 2**20, 2**64]),
+        ([2**53 + 1, 0.5], [0.5, 2**53 + 1]),
     ],
 )
 def test_classes_are_sorted_and_keep_their_kind(declared, expected):
@@ -147,6 +155,25 @@ def test_classes_are_sorted_and_keep_their_kind(declared, expected):
     read = MultinomialForestClassifier.from_json(forest.to_json())
     assert np.array_equal(read.predict_proba(X), forest.predict_proba(X))
     assert list(map(repr, read.classes_)) == list(map(repr, forest.classes_))
+    assert read.predict([[1], [8]]).tolist() == read_plain(forest.to_plain()).predict([[1], [8]])
+    assert read.predict([[1], [8]]).tolist() == declared[:2] and forest.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("declared", "dtype"),
+    [
+        ([2**63 - 1, -(2**63)], np.int64),
+        ([2**63, 0], np.uint64),
+        ([2**64 - 1, 2**62], np.uint64),
+        ([2**63, -1], object),
+        ([2**64, 0], object),
+        ([2**53 + 1, 0.5], object),
+        ([2**53, 0.5], np.float64),
+    ],
+)
+def test_whole_classes_are_of_the_first_type_that_holds_all_of_them(declared, dtype):
+    classes = sorted_classes(Domain(features={"x": (0, 9)}, classes=declared))
+    assert classes.dtype == dtype and classes.tolist() == sorted(declared)
 
 
 def test_scorers_understand_the_columns_whatever_order_was_declared(table):

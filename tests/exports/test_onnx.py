@@ -171,7 +171,7 @@ def test_labels_keep_their_type(labels, dtype):
     assert found.dtype == dtype and set(found.tolist()) <= set(labels)
 
 
-@pytest.mark.parametrize("labels", [[2**53 + 1, 0.5], [2**63 + 1, -1], [2**64, 3]])
+@pytest.mark.parametrize("labels", [[2**53 + 1, 0.5], [2**63, -1], [5, 2**63], [2**64, 3]])
 def test_numbers_that_no_tensor_holds_are_texts(labels):
     found = ran(fitted("rules", 2, labels).to_onnx(), records())["label"]
     assert found.dtype == object and set(found.tolist()) <= set(map(str, labels))

@@ -252,8 +252,8 @@ def test_labels_keep_their_type(labels, answers):
     assert {type(one) for one in found} <= {type(labels[0]), int}
 
 
-def test_numbers_that_no_column_holds_are_texts(answers):
-    labels = (2**53 + 1, 0.5)
+@pytest.mark.parametrize("labels", [(2**53 + 1, 0.5), (2**63, -1), (5, 2**63)])
+def test_numbers_that_no_column_holds_are_texts(labels, answers):
     statement = fitted("boosted", 2, labels).to_sql(keep=["number"])
     found = {row[1] for row in answers(statement, columns_of(), records())}
     assert found == set(map(str, labels))
@@ -563,6 +563,9 @@ def test_a_text_that_no_statement_holds_is_refused():
         plain["features"][1][place] = "a\0" if place == "name" else ["a\0b", "b"]
         with pytest.raises(ParameterError, match="U\\+0000"):
             sql_model(json.dumps(plain))
+    # Names of columns are made of the classes: the text is named, not them.
+    with pytest.raises(ParameterError, match="^domain='classes': has a text with U\\+0000"):
+        sql_model(hand_written(["n", "c"], ["a", "b"], ["no\0", "yes"]))
 
 
 def test_leaves_that_are_off_by_a_billionth_are_seen():
