@@ -258,16 +258,17 @@ def read_table(X: Any, declared: Sequence[str] | None = None) -> Table:
     if declared is not None and read.shape in ((0,), (0, 0)):
         read = read.reshape(0, len(declared))
     if read.ndim != 2 and not (read.ndim > 2 and read.dtype == object):
-        _refuse_dimensions(read.ndim, _repair_of(X))
+        _refuse_dimensions(read.ndim, _repair_of(X, read.ndim))
     return ArrayTable(read)
 
 
-def _repair_of(values: Any) -> str:
+def _repair_of(values: Any, n_dimensions: int) -> str:
     """Repair where an object is no table, by its type; empty where the usual one does."""
     if _can_be_read(values):
         return _OF_SOURCES
+    # Arrays of other libraries have dimensions.
     one_by_one = hasattr(type(values), "__iter__") and not isinstance(values, np.ndarray | Mapping)
-    return _OF_TURNS if one_by_one else ""
+    return _OF_TURNS if one_by_one and n_dimensions == 0 else ""
 
 
 def _can_be_read(values: Any) -> bool:

@@ -33,6 +33,16 @@ class Loader:
         return iter([GOOD])
 
 
+class Tensor(Loader):
+    """An array of another library, which is gone through by its first dimension too."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self._array
+
+
 def frame(**columns):
     pandas = pytest.importorskip("pandas")
     return pandas.DataFrame({"a": [0.1] * 4, "b": [0.2] * 4, "c": ["x"] * 4} | columns)
@@ -50,6 +60,8 @@ def frame(**columns):
         (pd.read_csv(io.StringIO("a,b,c\n0,0,x"), iterator=True), ParameterError, TO_STREAM),
         ((one for one in [pd.DataFrame(GOOD)]), ParameterError, TO_STREAM),
         (Loader(), ParameterError, TO_STREAM),
+        (Tensor(GOOD[0]), ParameterError, "1D array instead. Reshape your data"),
+        (Tensor(GOOD.reshape(2, 2, 3)), ParameterError, "3D array instead. Pass one row a record"),
         (pa.table({"a": [0]}).to_reader(), ParameterError, r"pyarrow\.table\(X\).*BatchStream\("),
         (None, ParameterError, "got 0D array instead. Pass a data frame or an array"),
         (GOOD[:, :2], ParameterError, "X has 2 features, but Forest is expecting 3 features as in"),
