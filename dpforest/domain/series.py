@@ -187,10 +187,12 @@ def pandas_column(series: Any) -> Column:
 
 
 def is_time_of_pandas(dtype: Any) -> bool:
-    """Say if a type of a column of pandas is one of dates, times, periods or spans of time."""
+    """Say if a type of pandas is one of dates, times, periods or spans, or of such categories."""
     if isinstance(dtype, np.dtype):
         return dtype.kind in "mM"
     pandas = sys.modules["pandas"]
+    if isinstance(dtype, pandas.CategoricalDtype):
+        return is_time_of_pandas(dtype.categories.dtype)
     if isinstance(dtype, pandas.ArrowDtype):
         import pyarrow as pa
 

@@ -38,6 +38,7 @@ COLUMNS = [
     DATES.dt.tz_localize("Europe/Berlin"),
     DATES - DATES[0],
     DATES.dt.to_period("M"),
+    DATES.astype("category"),
     DATES.astype("date32[pyarrow]"),
     DATES.astype("timestamp[us, UTC][pyarrow]"),
     pd.Series([pd.NaT] * 400),
