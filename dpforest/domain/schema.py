@@ -58,7 +58,7 @@ class DomainFacts(OwnNames):
     entry: ClassVar[str] = ""
 
     @_by_name
-    def __init__(self, **data: Any) -> None:
+    def __init__(self, /, **data: Any) -> None:
         failure: DomainError | None = None
         try:
             super().__init__(**data)

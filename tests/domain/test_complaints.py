@@ -60,6 +60,7 @@ TYPOS = [
         lambda: Domain(features=AGE, classes=[0, [1]]),
         "'classes.labels.1': must be a text, a number or a boolean",
     ),
+    (lambda: Domain(features=AGE, self=1), "'self': there is no such field"),
 ]
 
 
