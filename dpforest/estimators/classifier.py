@@ -250,9 +250,7 @@ def class_array(domain: Domain) -> NDArray[Any]:
     kind: Any = _exact_type(labels) if _are_alike(labels) else object
     # Numpy by itself would turn large whole numbers into doubles, numbers beside texts into texts,
     # and booleans beside numbers into numbers.
-    array = np.empty(len(labels), dtype=object)
-    array[:] = labels
-    return array if kind is object else np.array(labels, dtype=kind)
+    return np.array(labels, dtype=kind)
 
 
 def _exact_type(labels: Sequence[Any]) -> Any:

@@ -99,11 +99,14 @@ class SplitWeights:
     """
 
     def __init__(self, starts: NDArray[np.int64], ordered: NDArray[np.bool_]) -> None:
-        self._sizes = np.diff(starts)
+        self._starts, self._sizes = starts[:-1], np.diff(starts)
         self._feature = np.repeat(np.arange(ordered.size), self._sizes)
-        self._near = np.where(ordered[:, None], np.ones_like(_NEAR), _NEAR == 0)
-        self._of_features = np.zeros(ordered.size)
-        self._of_cells = np.zeros(self._feature.size)
+        self._told = np.zeros(self._feature.size)
+        places = np.arange(self._told.size)[:, None] + _NEAR
+        self._places = np.clip(places, 0, self._told.size - 1)
+        own = self._feature[self._places] == self._feature[:, None]
+        cuts = ordered[self._feature][:, None] | (_NEAR == 0)
+        self._near = own & cuts & (places == self._places)
 
     def learn(self, cells: NDArray[np.int64], told: NDArray[np.float64]) -> None:
         """Add what splits told.
@@ -115,25 +118,19 @@ class SplitWeights:
         told : ndarray of float64, shape (n,)
             From `apart`.
         """
-        cells, told = cells[cells >= 0], told[cells >= 0]
-        features = self._feature[cells]
-        np.add.at(self._of_features, features, told)
-        near = np.clip(cells[:, None] + _NEAR, 0, self._feature.size - 1)
-        known = (self._feature[near] == features[:, None]) & (self._near[features] > 0)
-        known &= near == cells[:, None] + _NEAR
-        parts = np.repeat((told / known.sum(axis=1))[:, None], _NEAR.size, axis=1)
-        np.add.at(self._of_cells, near[known], parts[known])
+        np.add.at(self._told, cells[cells >= 0], told[cells >= 0])
 
     def weights(self) -> NDArray[np.float64]:
         """Weights of all candidates, 1 in all."""
-        n_features, n_cells = self._of_features.size, self._of_cells.size
-        by_feature = 1.0 / (n_features * self._sizes[self._feature])
-        known = (1.0 / n_cells + by_feature) / 2.0
-        whole = self._of_features.sum()
+        sizes = self._sizes[self._feature]
+        known = (1.0 / self._told.size + 1.0 / (self._sizes.size * sizes)) / 2.0
+        whole = self._told.sum()
         if not whole:
             return known
-        learnt = (self._of_features / self._sizes)[self._feature] + self._of_cells
-        return (1.0 - _LEARNT) * known + _LEARNT * learnt / (2.0 * whole)
+        of_features = np.add.reduceat(self._told, self._starts)[self._feature] / sizes
+        parts = self._told / self._near.sum(axis=1)
+        of_near = np.where(self._near, parts[self._places], 0.0).sum(axis=1)
+        return (1.0 - _LEARNT) * known + _LEARNT * (of_features + of_near) / (2.0 * whole)
 
     def preference(self, epsilon: float) -> Preference:
         """Preference of the next draw, whose price this is."""
