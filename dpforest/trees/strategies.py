@@ -79,6 +79,11 @@ PURE_LEAST_SIGNAL_OF_MEANS, LEAST_SIGNAL_OF_MEANS = 150.0, 16.0
 #: each.
 AT_ONCE_SIGNAL, MOST_AT_ONCE_SIGNAL = 5.0, 300.0
 LEAST_AT_ONCE_SIGNAL, AT_ONCE_COLUMNS, AT_ONCE_KNOTS = 100.0, 1000, 10
+#: The same of two classes, of at least and of fewer records than these: R / D from which, and
+#: epsilon up to which, curves at once pass rules, which follow few records too closely, and
+#: refitted forests. From there on little noise is left, and trees tell what features say jointly.
+AT_ONCE_SIGNAL_OF_CLASSES, MOST_AT_ONCE_EPSILON = 64.0, 18.0
+AT_ONCE_LEAST_ROWS, AT_ONCE_ROWS = 100.0, 2000.0
 #: In pure epsilon, of two classes: R from which refitted forests pass rules, and boosted ones pass
 #: these; they do earlier of as many features as `BOOSTED_FEATURES`, nearly all ordered.
 PURE_REFITTED_SIGNAL, PURE_BOOSTED_SIGNAL = 16_000.0, 200_000.0
@@ -125,7 +130,7 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     R = n / sigma_1 (``LearnerBudget.signal``); docs/private_forest.md says how they were found.
     """
     signal = budget.signal(facts.approximate_rows or 1.0)
-    if facts.unit > 1 and not budget.delta and _is_for_curves_at_once(facts, signal):
+    if not budget.delta and _is_for_curves_at_once(facts, float(budget.epsilon), signal):
         return "additive"
     if facts.unit > 1 and _is_for_boosted_means(facts, budget, signal):
         return "boosted"
@@ -252,13 +257,17 @@ def _is_enough_for_means(facts: TableFacts, budget: LearnerBudget, signal: float
     return curves or signal >= REFITTED_SIGNAL_OF_MEANS
 
 
-def _is_for_curves_at_once(facts: TableFacts, signal: float) -> bool:
-    """True if curves of all features at once pass what else there is for a pure regression."""
+def _is_for_curves_at_once(facts: TableFacts, epsilon: float, signal: float) -> bool:
+    """True if curves of all features at once pass what else there is, in pure epsilon."""
     knots = np.minimum(facts.n_codes, AT_ONCE_KNOTS)
     columns = int(np.where(facts.ordered, knots, facts.n_codes).sum())
-    if not facts.in_memory or columns > AT_ONCE_COLUMNS or signal < LEAST_AT_ONCE_SIGNAL:
+    if not facts.in_memory or columns > AT_ONCE_COLUMNS or facts.n_classes != 2:
         return False
-    return AT_ONCE_SIGNAL <= signal / facts.n_features < MOST_AT_ONCE_SIGNAL
+    level, rows = signal / facts.n_features, facts.approximate_rows or 0.0
+    if facts.unit > 1:
+        return AT_ONCE_SIGNAL <= level < MOST_AT_ONCE_SIGNAL and signal >= LEAST_AT_ONCE_SIGNAL
+    few = AT_ONCE_LEAST_ROWS <= rows < AT_ONCE_ROWS
+    return few and level >= AT_ONCE_SIGNAL_OF_CLASSES and epsilon < MOST_AT_ONCE_EPSILON
 
 
 def _suits_boosting(facts: TableFacts) -> bool:

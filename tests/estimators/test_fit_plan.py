@@ -106,6 +106,12 @@ def like(facts, signal, budget, wide, ordered, unit=1, n_classes=2):
     )  # fmt: skip
 
 
+def widened(facts):
+    """The same of so many features that no curve is known well."""
+    wide = like(facts, 1.0, LearnerBudget(Fraction(1), Fraction(0)), strategies.AT_ONCE_COLUMNS, 1)
+    return replace(wide, approximate_rows=facts.approximate_rows)
+
+
 #: On either side of a limit.
 BELOW, ABOVE = 0.99, 1.01
 WIDE = strategies.BOOSTED_FEATURES
@@ -193,6 +199,7 @@ def test_the_rule_of_few_records_and_a_large_pure_epsilon(domain, rows, epsilon,
     epsilon *= strategies.PURE_REFITTED_EPSILON
     rows = None if rows is None else rows * strategies.PURE_REFITTED_ROWS
     facts = replace(facts_of(domain, rows), n_classes=n_classes)
+    facts = widened(facts) if n_classes == 2 else facts
     budget = LearnerBudget(Fraction(epsilon), Fraction(0))
     assert pick_strategy(facts, budget) == picked
     least = replace(facts, approximate_rows=BELOW * strategies.REFITTED_LEAST_ROWS)
@@ -359,11 +366,46 @@ def test_a_pure_regression_in_memory_takes_one_minimum(domain, wide, signal, pic
     assert pick_strategy(facts, shared) == picked, "an epsilon of each record"
     others = [
         pick_strategy(replace(facts, in_memory=False), budget),
-        pick_strategy(replace(facts, unit=1), budget),
+        pick_strategy(replace(facts, unit=1, approximate_rows=strategies.AT_ONCE_ROWS), budget),
         pick_strategy(facts, replace(budget, delta=Fraction(1, 10**6))),
         pick_strategy(replace(facts, approximate_rows=None), budget),
     ]
     assert "additive" not in others
+
+
+OF_CLASSES, AT_ONCE_ROWS = strategies.AT_ONCE_SIGNAL_OF_CLASSES, strategies.AT_ONCE_ROWS
+
+
+@pytest.mark.parametrize(("rows", "wide", "level", "picked"), [
+    (ABOVE * strategies.AT_ONCE_LEAST_ROWS, 1, ABOVE, "additive"),
+    (BELOW * strategies.AT_ONCE_LEAST_ROWS, 1, ABOVE, "rules"),
+    (BELOW * AT_ONCE_ROWS, 20, ABOVE, "additive"), (BELOW * AT_ONCE_ROWS, 20, BELOW, "rules"),
+    (ABOVE * AT_ONCE_ROWS, 20, ABOVE, "rules"), (BELOW * AT_ONCE_ROWS, 1, 10.0, "additive"),
+])  # fmt: skip
+def test_two_classes_of_few_records_take_one_minimum(domain, rows, wide, level, picked):
+    """Where each curve is known, in memory; three classes, or any with a delta, do not."""
+    epsilon = level * OF_CLASSES * wide * 2**0.5 / rows
+    budget = LearnerBudget(Fraction(epsilon), Fraction(0))
+    facts = like(facts_of(domain, 1e5), budget.signal(rows), budget, wide, 1)
+    assert pick_strategy(facts, budget) == picked
+    shared = LearnerBudget.of_unit(Fraction(3 * epsilon), Fraction(0), 3)
+    assert pick_strategy(facts, shared) == picked, "an epsilon of each record"
+    of_categories = replace(facts, n_codes=np.full(wide, 10**6), ordered=facts.ordered & False)
+    others = [
+        pick_strategy(replace(facts, in_memory=False), budget),
+        pick_strategy(replace(facts, n_classes=3), budget),
+        pick_strategy(facts, replace(budget, delta=Fraction(1, 10**6))),
+        pick_strategy(replace(facts, approximate_rows=None), budget),
+        pick_strategy(of_categories, budget),
+    ]
+    assert "additive" not in others
+
+
+@pytest.mark.parametrize(("epsilon", "picked"), [(BELOW, "additive"), (ABOVE, "refitted")])
+def test_of_a_large_epsilon_trees_tell_what_features_say_jointly(domain, epsilon, picked):
+    budget = LearnerBudget(Fraction(epsilon * strategies.MOST_AT_ONCE_EPSILON), Fraction(0))
+    assert strategies.MOST_AT_ONCE_EPSILON > strategies.PURE_REFITTED_EPSILON
+    assert pick_strategy(facts_of(domain, 1000.0), budget) == picked
 
 
 @pytest.mark.parametrize(("n_codes", "ordered", "picked"), [

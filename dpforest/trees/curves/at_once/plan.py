@@ -47,8 +47,8 @@ class CurvesAtOnce(AtOnceSizes):
         signal, of_means = budget.signal(facts.approximate_rows or 0.0), facts.unit > 1
         level = signal / facts.n_features
         return cls(
-            settings.n_knots(level), settings.clip_at(level, of_means),
-            settings.prior(signal, of_means), settings.determinant(level),
+            settings.n_knots(level, of_means), settings.clip_at(level, of_means),
+            settings.prior(signal, of_means), settings.determinant(level, of_means),
         )  # fmt: skip
 
     def is_solvable(self, facts: TableFacts, total: Fraction) -> bool:

@@ -108,17 +108,19 @@ def test_the_plan_is_made_of_public_facts(facts_of):
     assert words["composed by"] == "addition in epsilon"
 
 
-def test_knots_clips_and_ridges_go_by_the_signal_of_a_feature(facts_of):
+@pytest.mark.parametrize("unit", [1, TARGET_STEPS])
+def test_knots_clips_and_ridges_go_by_the_signal_of_a_feature(facts_of, unit):
     budget, settings = LearnerBudget(Fraction(1), Fraction(0)), AtOnceSettings()
+    of_means = unit > 1
     for n_features in (1, 8):
-        for level in (1.0, 11.9, 12.1, 24.0, 39.0, 41.0, 61.0, 95.0, 210.0):
+        for level in (1.0, 11.9, 12.1, 24.0, 39.0, 41.0, 61.0, 95.0, 210.0, 260.0):
             rows = level * n_features / budget.signal(1.0)
-            facts = replace(facts_of([40] * n_features, 2, rows), unit=TARGET_STEPS)
+            facts = replace(facts_of([40] * n_features, 2, rows), unit=unit)
             plan = AdditiveForest().plan(facts, budget)
-            assert plan.shape.n_knots == settings.n_knots(level)
-            assert plan.shape.clip == settings.clip_at(level, True)
+            assert plan.shape.n_knots == settings.n_knots(level, of_means)
+            assert plan.shape.clip == settings.clip_at(level, of_means)
             event = event_of(plan)
-            assert event.determinant / event.epsilon == settings.determinant(level)
+            assert event.determinant / event.epsilon == settings.determinant(level, of_means)
 
 
 def test_without_a_number_of_records_curves_are_straight_lines(facts_of, table_of, train):
@@ -295,7 +297,8 @@ def test_at_a_large_epsilon_it_is_near_the_optimum_of_its_own_losses(
         facts, table = of_targets(facts, table, shares)
         targets = shares
     n_knots = 2 if law == "a line" else 9
-    learner = AdditiveForest(at_once=AtOnceSettings(knots=((0.0, n_knots),)))
+    knots = ((0.0, n_knots),)
+    learner = AdditiveForest(at_once=AtOnceSettings(knots=knots, knots_of_means=knots))
     done = train(facts, table, learner, epsilon=5000)
     odds = done.model.log_odds(table.codes)
     found = odds[:, 1] - odds[:, 0]

@@ -22,9 +22,11 @@ ONE = Fraction(1)
     ("clip", Fraction(1, 2**11), "a power of two"), ("clip", Fraction(0), "a power of two"),
     ("clips_of_means", ((0.0, Fraction(1, 3)),), "a power of two"),
     ("clips_of_means", (), "rise from 0"),
-    ("determinant_shares", ((0.0, Fraction(1, 2)),), "below 1/2"),
-    ("determinant_shares", ((0.0, Fraction(0)),), "below 1/2"),
+    ("determinant_share", Fraction(1, 2), "and 1/2"), ("determinant_share", 0, "and 1/2"),
+    ("determinant_shares_of_means", ((0.0, Fraction(1, 2)),), "and 1/2"),
+    ("determinant_shares_of_means", ((0.0, Fraction(0)),), "and 1/2"),
     ("knots", ((0.0, 1),), "at least 2"), ("knots", ((1.0, 2),), "rise from 0"),
+    ("knots_of_means", ((0.0, 1),), "at least 2"), ("knots_of_means", (), "rise from 0"),
     ("knots", ((0.0, 2), (0.0, 3)), "rise from 0"),
     ("knots", ((0.0, 2), (9.0, 5), (4.0, 3)), "rise from 0"),
 ])  # fmt: skip
@@ -41,12 +43,14 @@ def test_every_power_of_two_is_a_clip(clip: Fraction) -> None:
 
 def test_steps_begin_at_their_level_and_hold_up_to_the_next() -> None:
     settings = AtOnceSettings()
-    assert [settings.n_knots(level) for level in (0.0, 11.99, 12.0, 1e9)] == [2, 2, 4, 9]
+    assert [settings.n_knots(level, True) for level in (0.0, 11.99, 12.0, 1e9)] == [2, 2, 4, 9]
+    assert [settings.n_knots(level, False) for level in (29.99, 30.0, 249.9, 1e9)] == [2, 4, 7, 9]
     assert [settings.clip_at(level, True) for level in (0.0, 89.0, 90.0)] == [
         Fraction(1, 8), Fraction(1, 8), Fraction(1, 4),
     ]  # fmt: skip
-    shares = [settings.determinant(level) for level in (0.0, 39.9, 40.0)]
+    shares = [settings.determinant(level, True) for level in (0.0, 39.9, 40.0)]
     assert shares == [Fraction(1, 5), Fraction(1, 5), Fraction(3, 10)]
+    assert settings.determinant(0.0, False) == settings.determinant(1e9, False) == Fraction(3, 20)
 
 
 def test_a_mean_gets_the_signal_that_it_is_to_have_within_bounds() -> None:
