@@ -22,7 +22,12 @@ from dpforest.trees.rules.settings import RulesSettings
 # `support`, which tests here share.
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-RULES = RulesLearner(RulesSettings(n_sums=6, n_cuts=3))
+RULES = RulesLearner(
+    RulesSettings(
+        n_sums=6, n_sums_of_much=6, n_sums_of_very_many=6, n_cuts=3, n_cuts_of_very_many=3,
+        further_signals_of_very_many=(3000.0,),
+    )
+)  # fmt: skip
 HALF = Fraction(1, 2)
 CURVES = InTurnSettings(
     cycles=2, pure_cycles=2, clip=HALF, clip_of_means=HALF, most_clip_of_means=HALF
