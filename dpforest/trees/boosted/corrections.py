@@ -59,10 +59,17 @@ def _correction(
     shape: BoostedShape, bridge: Bridge, history: ScoreHistory, heap: Heap
 ) -> NDArray[np.float64]:
     """Ask what is left in the leaves of a tree, and make shrunk Newton steps of it."""
-    settings, lattice, leaves = shape.settings, shape.lattice, np.arange(2**shape.depth)
-    query = LeafSums(Gradients(history, lattice), heap, shape.depth, leaves)
+    leaves = np.arange(2**shape.depth)
+    query = LeafSums(Gradients(history, shape.lattice), heap, shape.depth, leaves)
     released = bridge.ask(query, Role.CORRECTIONS).noised(Role.CORRECTIONS)
     levels = levels_of_leaves(released, bridge.event(Role.CORRECTIONS).variance)
-    scales = Scales(STEPS, lattice.bend, lattice.mass)
-    steps = newton_steps(levels, scales, settings.spread_of(lattice.weighted), settings.step_clip)
-    return in_score_steps(settings.correction_step * steps)
+    return in_score_steps(shape.settings.correction_step * steps_of(shape, levels))
+
+
+def steps_of(
+    shape: BoostedShape, levels: Sequence[tuple[NDArray[np.float64], float]]
+) -> NDArray[np.float64]:
+    """Shrunk Newton steps of a tree's leaves, from estimates of its levels' sums."""
+    settings, lattice = shape.settings, shape.lattice
+    scales, spread = Scales(STEPS, lattice.bend, lattice.mass), settings.spread_of(lattice.weighted)
+    return newton_steps(levels, scales, spread, settings.step_clip)

@@ -14,7 +14,7 @@ from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge
 from dpforest.records.base import Released
 from dpforest.trees.base import TableFacts
-from dpforest.trees.boosted.corrections import Grown, corrected
+from dpforest.trees.boosted.corrections import Grown, corrected, steps_of
 from dpforest.trees.boosted.counts import Memberships
 from dpforest.trees.boosted.growth import Candidates, CountedGrowth, Growth
 from dpforest.trees.boosted.model import BoostedModel
@@ -29,13 +29,7 @@ from dpforest.trees.boosted.queries import STEPS, BoostedMove, Gradients
 from dpforest.trees.boosted.settings import BoostedSettings, PureSettings
 from dpforest.trees.boosted.shares import leaf_shares, whole_shares
 from dpforest.trees.boosted.split_weights import SplitWeights
-from dpforest.trees.boosted.steps import (
-    Scales,
-    centres,
-    combined_levels,
-    in_score_steps,
-    newton_steps,
-)
+from dpforest.trees.boosted.steps import centres, combined_levels, in_score_steps
 from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.prior import base_scores, released_class_counts, start_scores
 from dpforest.trees.random.bins import asked_bins
@@ -123,17 +117,14 @@ def _counted(
 
 def _grown(shape: BoostedShape, bridge: Bridge, growth: Growth) -> Grown:
     """Grow a tree on residuals: its steps are shrunk Newton steps."""
-    settings, lattice = shape.settings, shape.lattice
+    lattice = shape.lattice
     start = np.zeros((1, lattice.n_columns), dtype=np.int64)
     centre = partial(centres, most=lattice.most, record=lattice.mass)
     released = _released(shape, bridge, growth, BY_RESIDUALS, start, centre)
     estimates = combined_levels(*released)
-    scales = Scales(STEPS, lattice.bend, lattice.mass)
-    steps = newton_steps(
-        estimates, scales, settings.spread_of(lattice.weighted), settings.step_clip
-    )
     sizes = np.maximum(estimates[-1][0][:, -1] / lattice.mass, 0.0)
-    return growth.heap, in_score_steps(settings.step / shape.n_rounds**0.5 * steps), sizes
+    step = shape.settings.step / shape.n_rounds**0.5
+    return growth.heap, in_score_steps(step * steps_of(shape, estimates)), sizes
 
 
 def _released(

@@ -6,7 +6,13 @@ import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from dpforest.checks import check_integer, check_part, check_share
+from dpforest.checks import (
+    check_integer,
+    check_number,
+    check_part,
+    check_setting,
+    check_share,
+)
 from dpforest.exceptions import ParameterError
 from dpforest.trees.curves.at_once.settings import AtOnceSettings
 from dpforest.trees.curves.in_turn.settings import InTurnSettings
@@ -15,6 +21,11 @@ from dpforest.trees.curves.in_turn.settings import InTurnSettings
 MAX_DEPTH = 16
 #: Bytes that the sums of one level may take.
 MEMORY_LIMIT = 2**30
+#: Settings that are numbers above 0.
+SIZES = (
+    "downward", "node_downward", "step", "spread", "weighted_spread", "step_clip",
+    "correction_step",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +123,9 @@ class BoostedSettings:
     ------
     ParameterError
         Where ``correction_times`` is no whole number or below 0, a share is none, shares leave
-        nothing, a multiple from level to level has no meaning, or a clip, bend or mass is not
-        above 0 and at most 1: so scores of fewer than 2**31 records are exact in doubles, and
-        sums in 64 bits.
+        nothing, a multiple, a spread or a step is not above 0 or not finite, ``weighted`` is no
+        bool, or a clip, bend or mass is not above 0 and at most 1: so scores of fewer than 2**31
+        records are exact in doubles, and sums in 64 bits.
     """
 
     prior_share: Fraction = Fraction(1, 100)
@@ -166,10 +177,9 @@ class BoostedSettings:
         check_part(self.selection_share, "selection_share")
         check_part(self.node_share, "node_share")
         check_part(self.selection_share + self.node_share, "selection_share + node_share")
-        for name in ("downward", "node_downward"):
-            if not 0 < getattr(self, name) < 1e3:
-                rule = "must be above 0, and below 1000"
-                raise ParameterError(name, getattr(self, name), rule, "Use the default")
+        for name in SIZES:
+            check_number(getattr(self, name), name, 0, 1000, closed=False)
+        check_setting("weighted", self.weighted, isinstance(self.weighted, bool), "True or False")
         check_integer(self.correction_times, "correction_times", 0)
 
     def size(

@@ -23,7 +23,13 @@ from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.model import BoostedModel
 from dpforest.trees.boosted.plan import Role
 from dpforest.trees.boosted.queries import STEPS
-from dpforest.trees.boosted.settings import MAX_DEPTH, BoostedSettings, BoostedSize, PureSettings
+from dpforest.trees.boosted.settings import (
+    MAX_DEPTH,
+    SIZES,
+    BoostedSettings,
+    BoostedSize,
+    PureSettings,
+)
 from dpforest.trees.boosted.steps import (
     SCORE_STEPS,
     Scales,
@@ -237,6 +243,8 @@ def test_sizes_of_a_pure_epsilon_grow_with_the_signal():
     {"confidence_share": Fraction(1)}, {"confidence_share": Fraction(-1, 9)},
     {"confidence_share": "all"}, {"quantile_share": Fraction(1, 2), "confidence_share": 0.5},
     {"correction_times": -1}, {"correction_times": 0.5}, {"correction_times": True},
+    *({name: value} for name in SIZES for value in (0, -1.0, 1001, float("nan"), "much", True)),
+    {"weighted": 1}, {"weighted": None}, {"weighted": "yes"},
 ])  # fmt: skip
 def test_settings_that_sums_or_prices_could_not_bear_are_refused(kind, changes):
     with pytest.raises(ParameterError, match=next(reversed(changes))):
