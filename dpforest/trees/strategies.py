@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.trees.base import Learner, ReleasedModel, TableFacts
+from dpforest.trees.curves.at_once.columns import are_quick
 from dpforest.trees.rules.settings import MANY_CLASSES, TOO_SMALL_SIGNAL
 
 
@@ -75,10 +74,9 @@ CURVE_SIGNAL, PURE_CURVE_SIGNAL = 7.0, 12.0
 PURE_LEAST_SIGNAL_OF_MEANS, LEAST_SIGNAL_OF_MEANS = 150.0, 16.0
 #: In pure epsilon, of records in memory: R / D from which, and up to which, curves by one noisy
 #: minimum pass what else there is for a regression; R from which they do, however few features
-#: there are; and columns up to which Newton's method is quick, of ordered features at most so many
-#: each.
+#: there are.
 AT_ONCE_SIGNAL, MOST_AT_ONCE_SIGNAL = 5.0, 300.0
-LEAST_AT_ONCE_SIGNAL, AT_ONCE_COLUMNS, AT_ONCE_KNOTS = 100.0, 1000, 10
+LEAST_AT_ONCE_SIGNAL = 100.0
 #: The same of two classes, of at least and of fewer records than these: R / D from which, and
 #: epsilon up to which, curves at once pass rules, which follow few records too closely, and
 #: refitted forests. From there on little noise is left, and trees tell what features say jointly.
@@ -91,6 +89,9 @@ PURE_BOOSTED_SIGNAL_OF_WIDE = 30_000.0
 #: R from which boosted ones pass them of fewer features than these: trees that are drawn resolve
 #: so few as well, in a tenth of the time.
 FEW_FEATURES, PURE_BOOSTED_SIGNAL_OF_FEW = 4, 100_000.0
+#: In memory, where boosted forests begin with curves at once: R / D from which they pass refitted
+#: forests, wherever these passed rules.
+PURE_BOOSTED_SIGNAL_OF_CURVES = 3000.0
 #: R sqrt(2 / K) from which boosted forests pass what else there is of more classes, up to
 #: `MANY_CLASSES`; of more they were ahead nowhere. Where hardly a feature is ordered it is that of
 #: two: drawn splits part categories off one by one. The second is that of streams, which have no
@@ -207,7 +208,11 @@ def _pure_boosted_signal(facts: TableFacts) -> float:
         wide = PURE_BOOSTED_SIGNAL_OF_WIDE
         return wide if facts.in_memory else PURE_BOOSTED_SIGNAL_WITHOUT_RULES
     few = facts.n_features < FEW_FEATURES
-    return PURE_BOOSTED_SIGNAL_OF_FEW if few else PURE_BOOSTED_SIGNAL
+    alone = PURE_BOOSTED_SIGNAL_OF_FEW if few else PURE_BOOSTED_SIGNAL
+    if not facts.in_memory or not are_quick(facts):
+        return alone
+    begun = max(PURE_BOOSTED_SIGNAL_OF_CURVES * facts.n_features, PURE_REFITTED_SIGNAL)
+    return min(begun, alone)
 
 
 def _pure_boosted_signal_of_many(facts: TableFacts) -> float:
@@ -259,9 +264,7 @@ def _is_enough_for_means(facts: TableFacts, budget: LearnerBudget, signal: float
 
 def _is_for_curves_at_once(facts: TableFacts, epsilon: float, signal: float) -> bool:
     """True if curves of all features at once pass what else there is, in pure epsilon."""
-    knots = np.minimum(facts.n_codes, AT_ONCE_KNOTS)
-    columns = int(np.where(facts.ordered, knots, facts.n_codes).sum())
-    if not facts.in_memory or columns > AT_ONCE_COLUMNS or facts.n_classes != 2:
+    if not facts.in_memory or facts.n_classes != 2 or not are_quick(facts):
         return False
     level, rows = signal / facts.n_features, facts.approximate_rows or 0.0
     if facts.unit > 1:

@@ -18,6 +18,7 @@ from dpforest.estimators.planning import budget_after, make_plan, planned
 from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.trees import strategies
 from dpforest.trees.base import PRIOR_ROLE
+from dpforest.trees.curves.at_once.columns import MOST_KNOTS, QUICK_COLUMNS
 from dpforest.trees.rules.settings import TOO_SMALL_SIGNAL
 from dpforest.trees.strategies import STRATEGIES, pick_strategy
 
@@ -108,7 +109,7 @@ def like(facts, signal, budget, wide, ordered, unit=1, n_classes=2):
 
 def widened(facts):
     """The same of so many features that no curve is known well."""
-    wide = like(facts, 1.0, LearnerBudget(Fraction(1), Fraction(0)), strategies.AT_ONCE_COLUMNS, 1)
+    wide = like(facts, 1.0, LearnerBudget(Fraction(1), Fraction(0)), QUICK_COLUMNS, 1)
     return replace(wide, approximate_rows=facts.approximate_rows)
 
 
@@ -156,11 +157,34 @@ TOO_MANY = strategies.MANY_CLASSES + 1
 OF_TOO_MANY = (TOO_MANY / 2) ** 0.5 * strategies.PURE_REFITTED_SIGNAL_OF_VERY_MANY
 
 
+#: R / D from which boosted forests begin with curves, and pass refitted ones by them.
+OF_CURVES = strategies.PURE_BOOSTED_SIGNAL_OF_CURVES
+
+
+@pytest.mark.parametrize(("signal", "wide", "ordered", "picked"), [
+    (ABOVE * strategies.PURE_BOOSTED_SIGNAL, 4, 2, "boosted"),
+    (BELOW * strategies.PURE_BOOSTED_SIGNAL, 4, 4, "refitted"),
+    (ABOVE * strategies.PURE_BOOSTED_SIGNAL_OF_FEW, 3, 3, "boosted"),
+    (BELOW * strategies.PURE_BOOSTED_SIGNAL_OF_FEW, 3, 3, "refitted"),
+])  # fmt: skip
+def test_boosted_forests_that_begin_with_no_curves_come_later(
+    domain, signal, wide, ordered, picked
+):
+    """On streams, and where a step of a minimum would take long."""
+    budget = LearnerBudget(Fraction(2**0.5), Fraction(0))
+    facts = like(facts_of(domain, 1e5), signal, budget, wide, ordered)
+    assert pick_strategy(replace(facts, in_memory=False), budget) == picked
+    many = replace(facts, n_codes=np.full(wide, QUICK_COLUMNS), ordered=facts.ordered & False)
+    assert pick_strategy(many, budget) == picked
+
+
 @pytest.mark.parametrize(("signal", "wide", "ordered", "n_classes", "picked"), [
-    (ABOVE * strategies.PURE_BOOSTED_SIGNAL, 4, 2, 2, "boosted"),
-    (BELOW * strategies.PURE_BOOSTED_SIGNAL, 4, 4, 2, "refitted"),
-    (ABOVE * strategies.PURE_BOOSTED_SIGNAL_OF_FEW, 3, 3, 2, "boosted"),
-    (BELOW * strategies.PURE_BOOSTED_SIGNAL_OF_FEW, 3, 3, 2, "refitted"),
+    (ABOVE * OF_CURVES * 9, 9, 0, 2, "boosted"), (BELOW * OF_CURVES * 9, 9, 9, 2, "refitted"),
+    (ABOVE * OF_CURVES * 30, 30, 2, 2, "boosted"), (BELOW * OF_CURVES * 30, 30, 2, 2, "refitted"),
+    (ABOVE * strategies.PURE_REFITTED_SIGNAL, 1, 1, 2, "boosted"),
+    (BELOW * strategies.PURE_REFITTED_SIGNAL, 1, 1, 2, "rules"),
+    (ABOVE * strategies.PURE_BOOSTED_SIGNAL, 90, 2, 2, "boosted"),
+    (BELOW * strategies.PURE_BOOSTED_SIGNAL, 90, 2, 2, "refitted"),
     (ABOVE * strategies.PURE_REFITTED_SIGNAL, WIDE, 2, 2, "refitted"),
     (ABOVE * strategies.PURE_BOOSTED_SIGNAL_OF_WIDE, WIDE, 2, 2, "refitted"),
     (ABOVE * strategies.PURE_BOOSTED_SIGNAL_OF_WIDE, WIDE, WIDE, 2, "boosted"),
@@ -265,7 +289,8 @@ def test_the_rule_goes_by_public_signal_alone(domain):
     both = LearnerBudget(Fraction(1), Fraction(1, 10**6))
     assert pick_strategy(few, pure) == pick_strategy(few, both) == "rules"
     picked = pick_strategy(many, pure), pick_strategy(many, both)
-    assert picked == ("refitted", "refitted")
+    assert picked == ("boosted", "refitted")
+    assert pick_strategy(replace(many, in_memory=False), pure) == "refitted"
     check_rule_of_boosting(facts_of(domain, 1e5), both)
     names = "rules", "one_shot", "refitted", "boosted", "additive", "multinomial"
     assert set(STRATEGIES) == set(names)
@@ -341,7 +366,7 @@ def test_drawn_splits_pass_random_ones_in_a_regression_of_many_records(
     assert pick_strategy(few, much) == "refitted"
 
 
-LEAST_AT_ONCE, AT_ONCE_COLUMNS = strategies.LEAST_AT_ONCE_SIGNAL, strategies.AT_ONCE_COLUMNS
+LEAST_AT_ONCE, AT_ONCE_COLUMNS = strategies.LEAST_AT_ONCE_SIGNAL, QUICK_COLUMNS
 OF_EACH_AT_ONCE, MOST_AT_ONCE = strategies.AT_ONCE_SIGNAL, strategies.MOST_AT_ONCE_SIGNAL
 #: Features of four codes that have as many columns as there may be.
 WIDEST = AT_ONCE_COLUMNS // 4
@@ -409,12 +434,12 @@ def test_of_a_large_epsilon_trees_tell_what_features_say_jointly(domain, epsilon
 
 
 @pytest.mark.parametrize(("n_codes", "ordered", "picked"), [
-    (strategies.AT_ONCE_KNOTS, True, "additive"), (10**6, True, "additive"),
-    (strategies.AT_ONCE_KNOTS, False, "additive"),
-    (strategies.AT_ONCE_KNOTS + 1, False, "refitted"),
+    (MOST_KNOTS, True, "additive"), (10**6, True, "additive"),
+    (MOST_KNOTS, False, "additive"),
+    (MOST_KNOTS + 1, False, "refitted"),
 ])  # fmt: skip
 def test_columns_of_a_minimum_are_knots_and_categories(domain, n_codes, ordered, picked):
-    wide = AT_ONCE_COLUMNS // strategies.AT_ONCE_KNOTS
+    wide = AT_ONCE_COLUMNS // MOST_KNOTS
     budget = LearnerBudget(Fraction(1), Fraction(0))
     facts = like(facts_of(domain, 1e5), 20 * wide, budget, wide, wide * ordered, unit=2**16)
     facts = replace(facts, n_codes=np.full(wide, n_codes))

@@ -45,7 +45,7 @@ class BoostedModel(LogOddsModel):
     sizes : ndarray of float64, shape (n_trees, n_leaves)
         Released sizes of leaves, nothing where the noise made them negative.
     code_values : ndarray of float64, shape (total codes, C), or None
-        The curves that a regression begins with, in multiples of 1 / SCORE_STEPS.
+        The curves that come first, in multiples of 1 / SCORE_STEPS.
     """
 
     n_classes: int

@@ -90,7 +90,7 @@ class BoostedShape:
         Sums over the leaves of one tree after the other, once the last one is grown.
     lattice : Lattice
     curves : PlannedCurves or None
-        Those that a regression begins with.
+        Those that come first, where they do.
     settings : BoostedSettings
     """
 
@@ -164,10 +164,12 @@ def _plan_of_total(
 def _curves(
     facts: TableFacts, budget: LearnerBudget, settings: BoostedSettings
 ) -> PlannedCurves | None:
-    """Curves that a regression begins with, where each can be known."""
+    """Curves that come first, where each can be known; of classes at once alone."""
     signal = budget.signal(facts.approximate_rows or 0.0)
-    starts = settings.starts_with_curves(signal, facts.n_features, facts.unit > 1)
-    return curves_to_begin_with(facts, budget, settings) if starts else None
+    if not settings.starts_with_curves(signal, facts):
+        return None
+    curves = curves_to_begin_with(facts, budget, settings)
+    return curves if facts.unit > 1 or curves.at_once else None
 
 
 def _size(
@@ -182,8 +184,8 @@ def _size(
         np.where(facts.ordered, np.minimum(facts.n_codes, most_bins), facts.n_codes).sum()
     )
     signal = signal_after(curves, budget, facts.approximate_rows or 0.0, settings)
-    of_means = facts.unit > 1
-    return settings.size(signal, facts.n_features, n_cells, facts.n_classes, of_means)
+    of_means, begun = facts.unit > 1, curves is not None
+    return settings.size(signal, facts.n_features, n_cells, facts.n_classes, of_means, begun)
 
 
 def _shape(

@@ -14,6 +14,8 @@ from dpforest.checks import (
     check_share,
 )
 from dpforest.exceptions import ParameterError
+from dpforest.trees.base import TableFacts
+from dpforest.trees.curves.at_once.columns import are_quick
 from dpforest.trees.curves.at_once.settings import AtOnceSettings
 from dpforest.trees.curves.in_turn.settings import InTurnSettings
 
@@ -97,10 +99,10 @@ class BoostedSettings:
         Of records that are weighted, ``weighted_bend`` and ``weighted_mass``.
     mass_of_means, weighted_bend, weighted_mass : Fraction
     curve_share, share_at_once : Fraction
-        Of the whole: for the curves of single features that a regression begins with, made feature
-        by feature, and at once.
+        Of the whole: for curves of single features that come first, of a regression and in pure
+        epsilon of two classes; made feature by feature, and at once.
     curve_signal : float
-        Smallest R / sqrt(D) for them, by which each curve is known.
+        Smallest R / sqrt(D) for those of a regression, by which each curve is known.
     curves : InTurnSettings
         How they are made, feature by feature.
     curves_at_once : AtOnceSettings
@@ -189,6 +191,7 @@ class BoostedSettings:
         n_cells: int,
         n_classes: int,
         of_means: bool = False,
+        begun: bool = False,
     ) -> BoostedSize:
         """Size by the public signal R, as deep as the sums of a level fit in memory.
 
@@ -202,14 +205,17 @@ class BoostedSettings:
             Bins of all features, at most.
         n_classes : int
         of_means : bool
-            Whether it is a regression, whose signal is that of what curves leave.
+            Whether it is a regression.
+        begun : bool
+            Whether curves came first; the signal is that of what they leave.
         """
         if self.fixed_size is not None:
             return self.fixed_size
         wanted = self.depth(signal, n_features, n_classes, of_means)
         most = int(math.log2(MEMORY_LIMIT / (8 * n_cells * (n_classes + 4)))) + 1
         depth = max(1, min(wanted, most, MAX_DEPTH))
-        return BoostedSize(depth, self.rounds(signal, n_classes), wanted)
+        rounds = self.rounds(signal, n_classes, begun and not of_means)
+        return BoostedSize(depth, rounds, wanted)
 
     def depth(self, signal: float, n_features: int, n_classes: int, of_means: bool = False) -> int:
         """Depth by the public signal R, wherever memory allows it.
@@ -226,8 +232,8 @@ class BoostedSettings:
             return max(2, round(0.7 * bits - 4.1 + few))
         return max(4, round(1.25 * bits - 9.7))
 
-    def rounds(self, signal: float, n_classes: int) -> int:
-        """Rounds by the public signal R."""
+    def rounds(self, signal: float, n_classes: int, after_curves: bool = False) -> int:
+        """Rounds by the public signal R; after curves of classes there is less to say."""
         if n_classes == 2:
             return max(16, round(24 * (signal / 1e4) ** 0.15))
         return max(24, round(24 * (signal / 1e5) ** 0.3))
@@ -245,9 +251,9 @@ class BoostedSettings:
         """Share of the look at how sure scores may be; those of two classes are sure enough."""
         return self.confidence_share if n_classes > 2 else Fraction(0)
 
-    def starts_with_curves(self, signal: float, n_features: int, of_means: bool) -> bool:
+    def starts_with_curves(self, signal: float, facts: TableFacts) -> bool:
         """True if a regression's budget carries a curve for each feature."""
-        return of_means and signal >= self.curve_signal * n_features**0.5
+        return facts.unit > 1 and signal >= self.curve_signal * facts.n_features**0.5
 
     def weighs(self, n_classes: int, of_means: bool) -> bool:
         """True if records are weighted."""
@@ -276,8 +282,8 @@ class PureSettings(BoostedSettings):
 
     Attributes
     ----------
-    curve_signal : float
-        Smallest R / D for the curves of a regression.
+    curve_signal, curve_signal_of_classes : float
+        Smallest R / D for the curves of a regression, and of two classes.
     """
 
     prior_share: Fraction = Fraction(2, 100)
@@ -291,6 +297,7 @@ class PureSettings(BoostedSettings):
     step: float = 1.2
     spread: float = 0.6
     curve_signal: float = 12.0
+    curve_signal_of_classes: float = 1000.0
 
     def depth(self, signal: float, n_features: int, n_classes: int, of_means: bool = False) -> int:
         """Depth by the public signal R, wherever memory allows it.
@@ -302,10 +309,18 @@ class PureSettings(BoostedSettings):
             return max(2, round(bits - 9.5 + math.log2(10 / min(max(n_features, 4), 28))))
         return max(3, round(bits - 7.8))
 
-    def rounds(self, signal: float, n_classes: int) -> int:
-        """Trees, beside the first one on counts."""
-        return 6 if n_classes == 2 else 2
+    def rounds(self, signal: float, n_classes: int, after_curves: bool = False) -> int:
+        """Trees, beside the first one on counts; after curves of classes there is less to say."""
+        if n_classes > 2:
+            return 2
+        return 4 if after_curves else 6
 
-    def starts_with_curves(self, signal: float, n_features: int, of_means: bool) -> bool:
-        """True if a regression's budget carries a curve for each feature: noise adds up in R."""
-        return of_means and signal >= self.curve_signal * n_features
+    def starts_with_curves(self, signal: float, facts: TableFacts) -> bool:
+        """True if the budget carries a curve for each feature: noise adds up in R.
+
+        Of two classes they come at once or not at all.
+        """
+        if facts.unit > 1:
+            return signal >= self.curve_signal * facts.n_features
+        at_once = facts.n_classes == 2 and facts.in_memory and are_quick(facts)
+        return at_once and signal >= self.curve_signal_of_classes * facts.n_features

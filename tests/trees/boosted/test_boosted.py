@@ -202,7 +202,7 @@ def test_trees_are_as_deep_as_the_sums_of_a_level_fit_in_memory():
 @pytest.mark.parametrize(("n_codes", "n_classes"), SHAPES)
 @pytest.mark.parametrize("rows", [None, 30_000.0])
 def test_a_pure_fit_asks_for_exactly_its_plan(facts_of, table_of, n_codes, n_classes, rows):
-    facts, epsilon = facts_of(n_codes, n_classes, rows), Fraction(2)
+    facts, epsilon = replace(facts_of(n_codes, n_classes, rows), in_memory=False), Fraction(2)
     model, plan, accountant, _ = run(SMALL, facts, table_of(facts, 300), epsilon, delta=Fraction(0))
     assert accountant.loss.epsilon == plan.loss.epsilon == epsilon and accountant.loss.delta == 0
     asked = [(e.role, e.mechanism, e.cells, e.level) for e in accountant.ledger]

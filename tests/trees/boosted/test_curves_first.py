@@ -1,4 +1,4 @@
-"""A boosted regression that begins with curves of single features: one list, history and model."""
+"""Boosted forests that begin with curves of single features: one list, history and model."""
 
 from __future__ import annotations
 
@@ -53,6 +53,18 @@ def run(trained_by, means, targets):
     return make
 
 
+@pytest.fixture
+def run_classes(trained_by, facts_of, table_of):
+    """The same of two classes, in pure epsilon."""
+
+    def make(rows=5000.0, n=300, in_memory=True, n_threads=1):
+        facts = replace(facts_of(CODES, 2, rows), in_memory=in_memory)
+        budget = LearnerBudget(Fraction(2), PURE)
+        return trained_by(SMALL, facts, table_of(facts, n), budget, n_threads=n_threads)
+
+    return make
+
+
 def releases_of(plan):
     """Every release of a plan, in the order of training."""
     return [release for one in plan.rounds for release in one.releases * one.times]
@@ -92,7 +104,7 @@ def test_a_plan_uses_its_budget_and_never_more(means, delta, epsilon, rows):
     else:
         assert plan.loss.epsilon == budget.epsilon and plan.loss.delta == 0
     settings = learner.settings if delta else learner.pure_settings
-    begins = settings.starts_with_curves(budget.signal(rows or 0.0), D, True)
+    begins = settings.starts_with_curves(budget.signal(rows or 0.0), facts)
     assert begins == (plan.shape.curves is not None)
 
 
@@ -106,13 +118,42 @@ def test_curves_cost_their_share(means, share):
     assert float(own / plan.loss.rho) == pytest.approx(float(share), rel=1e-3)
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_classes_begin_without_curves(facts_of, n_classes):
-    for delta in (DELTA, PURE):
-        budget = LearnerBudget(Fraction(10), delta)
-        plan = BoostedForest().plan(facts_of(CODES, n_classes, 1e6), budget)
-        assert plan.shape.curves is None
-        assert not {Role.CURVE_SUMS, Role.CURVES_AT_ONCE} & {r.role for r in releases_of(plan)}
+#: R / D from which two classes begin with curves.
+LEAST = PureSettings().curve_signal_of_classes
+
+
+@pytest.mark.parametrize(("delta", "n_classes", "level", "change", "begins"), [
+    (PURE, 2, 1.01, {}, True), (PURE, 2, 0.99, {}, False), (DELTA, 2, 1e3, {}, False),
+    (PURE, 2, 1.01, {"in_memory": False}, False), (PURE, 4, 1.01, {}, False),
+    (PURE, 2, 1.01, {"ordered": np.zeros(D, bool), "n_codes": np.full(D, 340)}, False),
+    (PURE, 2, 1.01, {"ordered": np.zeros(D, bool), "n_codes": np.full(D, 333)}, True),
+    (PURE, 2, 1.01, {"n_codes": np.array([10**6, 5, 10**6])}, True),
+])  # fmt: skip
+def test_two_classes_begin_with_curves_at_once_or_with_none(
+    facts_of, delta, n_classes, level, change, begins
+):
+    """In pure epsilon and in memory, where each curve is known and a minimum is quickly found."""
+    budget = LearnerBudget(Fraction(10), delta)
+    rows = level * LEAST * D / LearnerBudget(Fraction(10), PURE).signal(1.0)
+    plan = BoostedForest().plan(replace(facts_of(CODES, n_classes, rows), **change), budget)
+    assert (plan.shape.curves is not None) == begins
+    roles = {release.role for release in releases_of(plan)}
+    assert (Role.CURVES_AT_ONCE in roles) == begins and Role.CURVE_SUMS not in roles
+    if begins:
+        own = sum(p.loss.epsilon for p in plan.parts if p.name in {Role.PRIOR, Role.CURVES_AT_ONCE})
+        assert own == 10 * PureSettings().share_at_once and plan.shape.n_rounds == 4
+        assert "curves" in plan.describe()["start"]
+
+
+def test_curves_of_classes_are_of_the_forest_and_asked_for_as_they_are_listed(run_classes):
+    made = run_classes(rows=30_000.0)
+    listed = releases_of(made.plan)
+    rounds = OF_A_TREE * 2
+    begin = [Role.PRIOR, Role.CURVES_AT_ONCE, Role.QUANTILES]
+    assert [one.role for one in listed] == [*begin, *rounds]
+    asked = [(entry.role, entry.mechanism, entry.cells) for entry in made.books.ledger]
+    assert asked == [(one.role, one.event.mechanism, one.cells) for one in listed]
+    assert made.books.loss.epsilon == 2 and made.model.code_values is not None
 
 
 @pytest.mark.parametrize("stated", ["counts_sensitivity", "residual_sensitivity"])
@@ -149,8 +190,10 @@ def test_curvatures_and_sizes_of_a_target_shrink_with_its_residuals(means):
 # -- what is made of it --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("delta", [DELTA, PURE])
-def test_scores_of_training_are_those_of_the_model(run, monkeypatch, means, targets, delta):
+@pytest.mark.parametrize("delta", [DELTA, PURE, None])
+def test_scores_of_training_are_those_of_the_model(
+    run, run_classes, monkeypatch, means, targets, delta
+):
     kept, corrected = [], module.corrected
 
     def watched(shape, bridge, history, grown):
@@ -158,7 +201,8 @@ def test_scores_of_training_are_those_of_the_model(run, monkeypatch, means, targ
         return kept[-1]
 
     monkeypatch.setattr(module, "corrected", watched)
-    model, table = run(delta).model, targets(means(5000.0), 300)
+    made = run_classes() if delta is None else run(delta)
+    model, table = made.model, targets(means(5000.0), 300)
     assert model.code_values is not None and np.abs(model.code_values).max() > 0
     history, odds = kept[0][1], model.log_odds(table.codes)
     scores = history.scores(Chunk(table))[:, 0]
@@ -167,10 +211,13 @@ def test_scores_of_training_are_those_of_the_model(run, monkeypatch, means, targ
     assert np.allclose(scores, odds[:, 1] - odds[:, 0], rtol=0, atol=most)
 
 
-@pytest.mark.parametrize("delta", [DELTA, PURE])
-def test_a_model_is_stored_and_read_back_and_explains_itself(run, means, targets, delta):
-    facts = means(5000.0)
-    model, codes = run(delta).model, targets(facts, 300).codes
+@pytest.mark.parametrize("delta", [DELTA, PURE, None])
+def test_a_model_is_stored_and_read_back_and_explains_itself(
+    run, run_classes, means, facts_of, targets, delta
+):
+    facts = means(5000.0) if delta is not None else facts_of(CODES, 2, 5000.0)
+    model = (run_classes() if delta is None else run(delta)).model
+    codes = targets(means(5000.0), 300).codes
     again = BoostedModel.from_data(json.loads(json.dumps(model.to_data())), facts)
     assert np.array_equal(again.log_odds(codes), model.log_odds(codes))
     assert np.array_equal(again.feature_importances(), model.feature_importances())
@@ -239,6 +286,39 @@ def test_it_learns_curves_and_what_features_do_together(means, targets, trained_
     alone = error(replace(model, steps=np.zeros_like(model.steps)))
     assert alone < 0.2 * truth.var(), "curves say most"
     assert error(model) < 0.8 * alone, "and trees what is left"
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_threads_make_the_same_forest_of_classes(run_classes, monkeypatch, n_threads):
+    monkeypatch.setattr("dpforest.records.base.RECORDS_A_THREAD", 50)
+    assert (
+        run_classes(n=400, n_threads=n_threads).model.to_data()
+        == run_classes(n=400).model.to_data()
+    )
+
+
+def test_classes_are_told_by_curves_and_then_by_trees(facts_of, table_of, trained_by):
+    """Labels that go by the first code, and by two others together where it is large."""
+    facts = facts_of([16, 8, 8], 2, 20_000.0)
+
+    def made(n, seed):
+        generator = np.random.default_rng(seed)
+        codes = np.column_stack([generator.integers(0, k, n) for k in (16, 8, 8)])
+        score = 0.4 * (codes[:, 0] - 7.5) + 2 * np.sign((codes[:, 1] - 3.5) * (codes[:, 2] - 3.5))
+        labels = generator.random(n) < 1 / (1 + np.exp(-score))
+        return replace(
+            table_of(facts, n), codes=codes.astype(np.uint8), labels=labels.astype(np.uint8)
+        )
+
+    def loss(model):
+        odds = model.log_odds(unseen.codes)
+        return np.logaddexp(0, (1 - 2.0 * unseen.labels) * (odds[:, 1] - odds[:, 0])).mean()
+
+    table, unseen = made(20_000, 1), made(4000, 2)
+    model = trained_by(BoostedForest(), facts, table, LearnerBudget(Fraction(20), PURE)).model
+    alone = loss(replace(model, steps=np.zeros_like(model.steps)))
+    assert alone < 0.63, "curves tell what one feature says"
+    assert loss(model) < 0.8 * alone, "and trees what two say together"
 
 
 def test_trees_of_a_target_grow_faster_with_the_signal():

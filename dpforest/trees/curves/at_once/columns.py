@@ -9,6 +9,10 @@ from numpy.typing import NDArray
 
 from dpforest.trees.base import TableFacts
 
+#: Columns up to which Newton's method is quick: trees take longer.
+QUICK_COLUMNS = 1000
+#: Knots of an ordered feature, at most.
+MOST_KNOTS = 10
 #: Values of columns are multiples of one part in so many, so that their sums are exact.
 STEPS = 2**20
 
@@ -55,6 +59,12 @@ class CurveColumns:
         """Worth of every code, shape (total codes,)."""
         worth: NDArray[np.float64] = (weights[self.columns] * self.values).sum(axis=1)
         return worth
+
+
+def are_quick(facts: TableFacts) -> bool:
+    """True if curves at once take little time, with as many knots as there may be."""
+    knots = np.minimum(facts.n_codes, MOST_KNOTS)
+    return int(np.where(facts.ordered, knots, facts.n_codes).sum()) <= QUICK_COLUMNS
 
 
 def _block(
