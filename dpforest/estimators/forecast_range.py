@@ -37,6 +37,9 @@ MEANS_TOLD: Ends = ((-0.004, -1.017, 1.152, -0.373), (0.788, -1.861, 1.652, -0.6
 #: What classifiers tell where features say nothing of the labels, at most but for one fit in
 #: twenty: by `by_classes`. No lower end is above what is claimed beyond that.
 NOISE_TOLD = (0.083, 0.104, 0.079)
+#: The same of curves at once, beside that: for the root of their columns over the records. Found on
+#: made-up tables of coins (docs/tried.md).
+NOISE_TOLD_AT_ONCE = 0.28
 #: Largest R² that is the lower end of a range after a fit: predictions that lie far apart may
 #: follow noise, or a few targets that are far larger than most.
 MOST_PROMISED = 0.3
@@ -64,6 +67,8 @@ class PublicFigures:
         Whether released counts do not say that there were far fewer records.
     at_once : bool
         Whether all that is learnt is curves at once.
+    crowding : float
+        Root of the columns of these over the records.
     """
 
     n_classes: int
@@ -74,6 +79,7 @@ class PublicFigures:
     learns: bool
     trusted: bool = True
     at_once: bool = False
+    crowding: float = 0.0
 
     def of_records(self, rows: float) -> PublicFigures:
         """The same of a fit that saw far fewer records, as its releases say."""
@@ -103,7 +109,7 @@ def public_figures(plan: FitPlan) -> PublicFigures | None:
     learns = (plan.signal or 0.0) >= HOPELESS_SIGNAL and releases_more(plan)
     return PublicFigures(
         facts.n_classes, facts.unit > 1, facts.n_features, float(rows), signal, learns,
-        at_once=is_at_once(plan),
+        at_once=is_at_once(plan), crowding=_crowding(plan, float(rows)),
     )  # fmt: skip
 
 
@@ -111,6 +117,14 @@ def is_at_once(plan: FitPlan) -> bool:
     """True if a plan learns curves at once, and no trees."""
     parts = [] if plan.plan is None else plan.plan.parts
     return plan.strategy == "additive" and any(part.name == AtOnceRole.CURVES for part in parts)
+
+
+def _crowding(plan: FitPlan, rows: float) -> float:
+    """Root of the columns of curves at once over the records; 0 of what else there is."""
+    if plan.plan is None or not is_at_once(plan):
+        return 0.0
+    columns: int = plan.plan.shape.columns(plan.facts).n_columns
+    return (columns / max(rows, 1.0)) ** 0.5
 
 
 def releases_more(plan: FitPlan) -> bool:
@@ -154,7 +168,8 @@ def range_after_fit(figures: PublicFigures, strategy: str, claimed: ClaimedGain 
         most = MOST_PROMISED_AT_ONCE if figures.at_once else MOST_PROMISED
         return min(low, most), high
     low, high = _range(CLASSES_TOLD, (claimed.gain, float(strategy == "refitted")), figures)
-    beyond = claimed.gain - noise_told(figures.n_classes, strategy)
+    noise = noise_told(figures.n_classes, strategy) + NOISE_TOLD_AT_ONCE * figures.crowding
+    beyond = claimed.gain - noise
     most = round(claimed.most, 2)
     return round(min(low, most, beyond), 2) + 0.0, min(high, most)
 

@@ -209,7 +209,8 @@ def _pure_boosted_signal(facts: TableFacts) -> float:
         return wide if facts.in_memory else PURE_BOOSTED_SIGNAL_WITHOUT_RULES
     few = facts.n_features < FEW_FEATURES
     alone = PURE_BOOSTED_SIGNAL_OF_FEW if few else PURE_BOOSTED_SIGNAL
-    if not facts.in_memory or not are_quick(facts):
+    rows = facts.approximate_rows or 0.0
+    if not facts.in_memory or not are_quick(facts) or rows < BOOSTED_ROWS:
         return alone
     begun = max(PURE_BOOSTED_SIGNAL_OF_CURVES * facts.n_features, PURE_REFITTED_SIGNAL)
     return min(begun, alone)

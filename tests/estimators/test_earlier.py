@@ -75,7 +75,7 @@ def test_a_model_of_another_strategy_than_was_paid_for_is_refused():
     X = np.arange(400)[:, None] % 10
     stored = {
         strategy: json.loads(
-            PrivateForestClassifier(epsilon=1, domain=domain, strategy=strategy)
+            PrivateForestClassifier(epsilon=0.2, domain=domain, strategy=strategy)
             .fit(X, (X[:, 0] > 4).astype(int))
             .to_json()
         )

@@ -170,12 +170,16 @@ OF_CURVES = strategies.PURE_BOOSTED_SIGNAL_OF_CURVES
 def test_boosted_forests_that_begin_with_no_curves_come_later(
     domain, signal, wide, ordered, picked
 ):
-    """On streams, and where a step of a minimum would take long."""
+    """On streams, where a step of a minimum would take long, and of few records."""
     budget = LearnerBudget(Fraction(2**0.5), Fraction(0))
     facts = like(facts_of(domain, 1e5), signal, budget, wide, ordered)
     assert pick_strategy(replace(facts, in_memory=False), budget) == picked
     many = replace(facts, n_codes=np.full(wide, QUICK_COLUMNS), ordered=facts.ordered & False)
     assert pick_strategy(many, budget) == picked
+    few = LearnerBudget(Fraction(signal / strategies.REFITTED_LEAST_ROWS * 2), Fraction(0))
+    of_few = like(facts_of(domain, 1e5), signal, few, wide, ordered)
+    assert of_few.approximate_rows < strategies.REFITTED_LEAST_ROWS
+    assert pick_strategy(of_few, few) == ("boosted" if picked == "boosted" else "rules")
 
 
 @pytest.mark.parametrize(("signal", "wide", "ordered", "n_classes", "picked"), [

@@ -189,6 +189,25 @@ def test_labels_that_say_nothing_are_promised_nothing(n_classes):
     assert sorted(promised)[-3] <= 0.0 and max(promised) <= 0.04
 
 
+@pytest.mark.parametrize(("rows", "wide", "epsilon"), [(400, 6, 2.2), (1500, 10, 4.7)])
+def test_curves_of_many_columns_promise_nothing_of_coins(rows, wide, epsilon):
+    """The more columns there are for the records, the further curves follow chance."""
+    codes = [str(k) for k in range(12)]
+    domain = Domain(
+        features={f"x{place}": codes for place in range(wide)},
+        classes=[0, 1], approximate_rows=rows,
+    )  # fmt: skip
+    promised = []
+    for seed in range(10):
+        generator = np.random.default_rng(seed)
+        X = generator.choice(codes, (rows, wide)).astype(object)
+        forest = PrivateForestClassifier(epsilon=epsilon, domain=domain, random_state=seed)
+        forest.fit(X, generator.integers(0, 2, rows))
+        assert forest.strategy_ == "additive"
+        promised.append(forest.expected_gain()[0])
+    assert sorted(promised)[-2] <= 0.0 and max(promised) <= 0.04
+
+
 def test_predictions_that_lie_far_apart_promise_no_large_r_squared():
     own = figures(is_regression=True, signal=1e6)
     for spread in (0.25, 0.35, 0.5):

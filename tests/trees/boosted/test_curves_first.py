@@ -145,6 +145,15 @@ def test_two_classes_begin_with_curves_at_once_or_with_none(
         assert "curves" in plan.describe()["start"]
 
 
+def test_two_classes_begin_with_none_where_no_minimum_can_be_bought(facts_of):
+    """Records are so many that R / D is large, and epsilon so small that doubles find none."""
+    budget = LearnerBudget(Fraction(1, 10**9), PURE)
+    facts = facts_of(CODES, 2, 1e14)
+    assert PureSettings().starts_with_curves(budget.signal(1e14), facts)
+    plan = BoostedForest().plan(facts, budget)
+    assert plan.shape.curves is None and plan.loss.epsilon == budget.epsilon
+
+
 def test_curves_of_classes_are_of_the_forest_and_asked_for_as_they_are_listed(run_classes):
     made = run_classes(rows=30_000.0)
     listed = releases_of(made.plan)

@@ -23,7 +23,8 @@ class CurveColumns:
 
     A category is a column; two are the two sides of one. An ordered feature with two knots is one
     column from -1 to 1; with more, a code lies between two knots and is in both columns by how near
-    they are. A missing value is a column. So sizes of a code add up to at most 1.
+    they are. A missing value is a column. What nobody declared is in none: no record need have it,
+    and noise alone would tell of it. So sizes of a code add up to at most 1.
 
     Attributes
     ----------
@@ -73,7 +74,7 @@ def _block(
     """Width of a feature's block, and columns and values of its codes."""
     n_codes = int(facts.n_codes[feature])
     if not facts.ordered[feature]:
-        return _categories(n_codes)
+        return _categories(n_codes, facts.unknown_code(feature))
     missing = bool(facts.has_missing_code[feature])
     width, columns, values = _curve(n_codes - missing, n_knots)
     if missing:
@@ -82,11 +83,15 @@ def _block(
     return width + missing, columns, values
 
 
-def _categories(n_codes: int) -> tuple[int, NDArray[np.int64], NDArray[np.float64]]:
-    if n_codes == 2:
-        return 1, np.zeros((2, 2), dtype=np.int64), np.array([[-1.0, 0.0], [1.0, 0.0]])
-    columns = np.repeat(np.arange(n_codes), 2).reshape(-1, 2)
-    return n_codes, columns, np.tile([1.0, 0.0], (n_codes, 1))
+def _categories(n_codes: int, unknown: int) -> tuple[int, NDArray[np.int64], NDArray[np.float64]]:
+    columns, values = np.zeros((n_codes, 2), dtype=np.int64), np.zeros((n_codes, 2))
+    declared = np.flatnonzero(np.arange(n_codes) != unknown)
+    if declared.size == 2:
+        values[declared, 0] = -1.0, 1.0
+        return 1, columns, values
+    columns[declared] = np.arange(declared.size)[:, None]
+    values[declared, 0] = 1.0
+    return max(declared.size, 1), columns, values
 
 
 def _curve(n_codes: int, n_knots: int) -> tuple[int, NDArray[np.int64], NDArray[np.float64]]:

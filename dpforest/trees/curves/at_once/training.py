@@ -42,10 +42,12 @@ def _curves(
     weights = np.asarray(released * losses.calibration.step, dtype=np.float64)
     values = losses.columns.of_codes(weights)
     # What all codes of a feature share is the constant's: noise moves it from one to the other.
-    means = np.add.reduceat(values, facts.offsets[:-1]) / facts.n_codes
-    values = np.clip(values - np.repeat(means, facts.n_codes), -_MOST, _MOST)
+    # What nobody declared is worth as much as the others in the mean.
+    shares = _even_sizes(facts, 1.0)
+    means = np.add.reduceat(shares * values, facts.offsets[:-1])
+    values = np.where(shares > 0, values - np.repeat(means, facts.n_codes), 0.0)
     base = np.array([losses.start + float(weights[-1] + means.sum())])
-    return base, in_score_steps(values)[:, None]
+    return base, in_score_steps(np.clip(values, -_MOST, _MOST))[:, None]
 
 
 def _even_sizes(facts: TableFacts, rows: float) -> NDArray[np.float64]:

@@ -341,5 +341,9 @@ def test_an_empty_table_is_as_good_as_any(facts_of, table_of, train):
 
 def test_sizes_are_even_over_declared_codes(facts_of, table_of, train):
     facts = replace(facts_of([9, -4, -2], 2, 120.0), unknown=(-1, 3, 0))
-    sizes = train(facts, table_of(facts, 60)).model.sizes
-    assert sizes == pytest.approx([120 / 9] * 9 + [40.0] * 3 + [0.0, 0.0, 120.0])
+    model = train(facts, table_of(facts, 60)).model
+    assert model.sizes == pytest.approx([120 / 9] * 9 + [40.0] * 3 + [0.0, 0.0, 120.0])
+    worth = np.split(model.code_values[:, 0], facts.offsets[1:-1])
+    assert worth[1][3] == worth[2][0] == 0, "what nobody declared is worth the mean of the others"
+    means = [worth[0].mean(), worth[1][:3].mean(), worth[2][1]]
+    assert np.abs(means).max() < 1 / SCORE_STEPS and np.ptp(worth[1][:3]) > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,7 +91,8 @@ def test_a_single_cell_is_worth_nothing_and_a_missing_value_is_a_column():
     assert columns.of_codes(np.array([9.0, 8.0, 7.0, 6.0])).tolist() == [0.0, 0.0, 7.0]
 
 
-def test_codes_of_a_domain_have_columns_the_unknown_ones_too():
+def test_codes_of_a_domain_have_columns_but_for_what_nobody_declared():
+    """Noise alone would tell of it: no record need have it."""
     domain = Domain(
         features={
             "hue": {"categories": ["red", "green"]},
@@ -103,8 +105,22 @@ def test_codes_of_a_domain_have_columns_the_unknown_ones_too():
     facts = table_facts(DomainEncoder(domain, task="regression"), 100.0)
     assert facts.unknown == (2, 1, -1, -1)
     columns = CurveColumns.of(facts, 4)
-    assert columns.widths == (3, 1, 5, 1, 1)
-    assert set(sizes_of(columns, slice(None)).tolist()) == {STEPS}
+    assert columns.widths == (1, 1, 5, 1, 1)
+    sizes = sizes_of(columns, slice(None))
+    unknown = [facts.offsets[0] + 2, facts.offsets[1] + 1]
+    assert (sizes[unknown] == 0).all() and set(np.delete(sizes, unknown).tolist()) == {STEPS}
+    weights = np.array([2.0, 3.0, *[0.0] * 5, 4.0, 100.0])
+    worth = np.split(columns.of_codes(weights), facts.offsets[1:-1])
+    assert worth[0].tolist() == [-2.0, 2.0, 0.0] and worth[1].tolist() == [3.0, 0.0]
+
+
+def test_three_of_four_codes_are_categories_wherever_the_unknown_one_is():
+    for unknown in range(4):
+        facts = replace(facts_of([(4, False, False)]), unknown=(unknown,))
+        columns = CurveColumns.of(facts, 4)
+        worth = columns.of_codes(np.array([5.0, 6.0, 7.0, 100.0]))
+        assert columns.widths == (3, 1) and worth[unknown] == 0
+        assert np.delete(worth, unknown).tolist() == [5.0, 6.0, 7.0]
 
 
 def test_columns_follow_from_public_facts_alone():
