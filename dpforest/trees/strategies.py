@@ -207,13 +207,13 @@ def _pure_boosted_signal(facts: TableFacts) -> float:
     if facts.n_features >= BOOSTED_FEATURES and float(facts.ordered.mean()) >= BOOSTED_NUMBERS:
         wide = PURE_BOOSTED_SIGNAL_OF_WIDE
         return wide if facts.in_memory else PURE_BOOSTED_SIGNAL_WITHOUT_RULES
-    few = facts.n_features < FEW_FEATURES
-    alone = PURE_BOOSTED_SIGNAL_OF_FEW if few else PURE_BOOSTED_SIGNAL
+    if facts.n_features < FEW_FEATURES:
+        return PURE_BOOSTED_SIGNAL_OF_FEW
     rows = facts.approximate_rows or 0.0
     if not facts.in_memory or not are_quick(facts) or rows < BOOSTED_ROWS:
-        return alone
+        return PURE_BOOSTED_SIGNAL
     begun = max(PURE_BOOSTED_SIGNAL_OF_CURVES * facts.n_features, PURE_REFITTED_SIGNAL)
-    return min(begun, alone)
+    return min(begun, PURE_BOOSTED_SIGNAL)
 
 
 def _pure_boosted_signal_of_many(facts: TableFacts) -> float:

@@ -12,7 +12,7 @@ import pytest
 
 from dpforest.trees.additive.learner import AdditiveForest
 from dpforest.trees.boosted.learner import BoostedForest
-from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize
+from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize, PureSettings
 from dpforest.trees.curves.in_turn.settings import InTurnSettings
 from dpforest.trees.refitted.learner import RefittedForest
 from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSettings, RefittedSize
@@ -38,7 +38,10 @@ QUICK = {
         RefittedSettings(fixed_size=RefittedSize(2, 2, 2), curves=CURVES),
         PureRefittedSettings(fixed_size=RefittedSize(2, 2, 2), curves=CURVES),
     ),
-    "boosted": BoostedForest(BoostedSettings(fixed_size=BoostedSize(2, 2))),
+    # Two classes begin with curves of as few features as audits have.
+    "boosted": BoostedForest(
+        BoostedSettings(fixed_size=BoostedSize(2, 2)), PureSettings(curve_features=1)
+    ),
     "additive": AdditiveForest(InTurnSettings(cycles=2, pure_cycles=2, clip=Fraction(1, 2))),
 }
 

@@ -185,8 +185,10 @@ def test_boosted_forests_that_begin_with_no_curves_come_later(
 @pytest.mark.parametrize(("signal", "wide", "ordered", "n_classes", "picked"), [
     (ABOVE * OF_CURVES * 9, 9, 0, 2, "boosted"), (BELOW * OF_CURVES * 9, 9, 9, 2, "refitted"),
     (ABOVE * OF_CURVES * 30, 30, 2, 2, "boosted"), (BELOW * OF_CURVES * 30, 30, 2, 2, "refitted"),
-    (ABOVE * strategies.PURE_REFITTED_SIGNAL, 1, 1, 2, "boosted"),
-    (BELOW * strategies.PURE_REFITTED_SIGNAL, 1, 1, 2, "rules"),
+    (ABOVE * strategies.PURE_REFITTED_SIGNAL, 4, 1, 2, "boosted"),
+    (BELOW * strategies.PURE_REFITTED_SIGNAL, 4, 1, 2, "rules"),
+    (ABOVE * strategies.PURE_BOOSTED_SIGNAL_OF_FEW, 3, 3, 2, "boosted"),
+    (BELOW * strategies.PURE_BOOSTED_SIGNAL_OF_FEW, 3, 3, 2, "refitted"),
     (ABOVE * strategies.PURE_BOOSTED_SIGNAL, 90, 2, 2, "boosted"),
     (BELOW * strategies.PURE_BOOSTED_SIGNAL, 90, 2, 2, "refitted"),
     (ABOVE * strategies.PURE_REFITTED_SIGNAL, WIDE, 2, 2, "refitted"),
@@ -293,8 +295,7 @@ def test_the_rule_goes_by_public_signal_alone(domain):
     both = LearnerBudget(Fraction(1), Fraction(1, 10**6))
     assert pick_strategy(few, pure) == pick_strategy(few, both) == "rules"
     picked = pick_strategy(many, pure), pick_strategy(many, both)
-    assert picked == ("boosted", "refitted")
-    assert pick_strategy(replace(many, in_memory=False), pure) == "refitted"
+    assert picked == ("refitted", "refitted")
     check_rule_of_boosting(facts_of(domain, 1e5), both)
     names = "rules", "one_shot", "refitted", "boosted", "additive", "multinomial"
     assert set(STRATEGIES) == set(names)

@@ -284,6 +284,8 @@ class PureSettings(BoostedSettings):
     ----------
     curve_signal, curve_signal_of_classes : float
         Smallest R / D for the curves of a regression, and of two classes.
+    curve_features : int
+        Smallest number of features of two classes for them: trees tell of fewer as well.
     """
 
     prior_share: Fraction = Fraction(2, 100)
@@ -298,6 +300,7 @@ class PureSettings(BoostedSettings):
     spread: float = 0.6
     curve_signal: float = 12.0
     curve_signal_of_classes: float = 1000.0
+    curve_features: int = 4
 
     def depth(self, signal: float, n_features: int, n_classes: int, of_means: bool = False) -> int:
         """Depth by the public signal R, wherever memory allows it.
@@ -322,5 +325,7 @@ class PureSettings(BoostedSettings):
         """
         if facts.unit > 1:
             return signal >= self.curve_signal * facts.n_features
-        at_once = facts.n_classes == 2 and facts.in_memory and are_quick(facts)
-        return at_once and signal >= self.curve_signal_of_classes * facts.n_features
+        if facts.n_classes > 2 or facts.n_features < self.curve_features:
+            return False
+        known = signal >= self.curve_signal_of_classes * facts.n_features
+        return known and facts.in_memory and are_quick(facts)

@@ -28,6 +28,8 @@ from dpforest.trees.shapley import enumerated_values, shapley_values
 
 DELTA, PURE = Fraction(1, 10**6), Fraction(0)
 CODES = [40, -5, 7]
+#: Two classes begin with curves from four features on.
+FOUR = [*CODES, 3]
 SETTINGS = BoostedSettings(
     fixed_size=BoostedSize(3, 4), curves=InTurnSettings(cycles=3, max_bins=9)
 )
@@ -58,7 +60,7 @@ def run_classes(trained_by, facts_of, table_of):
     """The same of two classes, in pure epsilon."""
 
     def make(rows=5000.0, n=300, in_memory=True, n_threads=1):
-        facts = replace(facts_of(CODES, 2, rows), in_memory=in_memory)
+        facts = replace(facts_of(FOUR, 2, rows), in_memory=in_memory)
         budget = LearnerBudget(Fraction(2), PURE)
         return trained_by(SMALL, facts, table_of(facts, n), budget, n_threads=n_threads)
 
@@ -125,17 +127,17 @@ LEAST = PureSettings().curve_signal_of_classes
 @pytest.mark.parametrize(("delta", "n_classes", "level", "change", "begins"), [
     (PURE, 2, 1.01, {}, True), (PURE, 2, 0.99, {}, False), (DELTA, 2, 1e3, {}, False),
     (PURE, 2, 1.01, {"in_memory": False}, False), (PURE, 4, 1.01, {}, False),
-    (PURE, 2, 1.01, {"ordered": np.zeros(D, bool), "n_codes": np.full(D, 340)}, False),
-    (PURE, 2, 1.01, {"ordered": np.zeros(D, bool), "n_codes": np.full(D, 333)}, True),
-    (PURE, 2, 1.01, {"n_codes": np.array([10**6, 5, 10**6])}, True),
+    (PURE, 2, 1.01, {"ordered": np.zeros(4, bool), "n_codes": np.full(4, 251)}, False),
+    (PURE, 2, 1.01, {"ordered": np.zeros(4, bool), "n_codes": np.full(4, 250)}, True),
+    (PURE, 2, 1.01, {"n_codes": np.array([10**6, 5, 10**6, 10**6])}, True),
 ])  # fmt: skip
 def test_two_classes_begin_with_curves_at_once_or_with_none(
     facts_of, delta, n_classes, level, change, begins
 ):
     """In pure epsilon and in memory, where each curve is known and a minimum is quickly found."""
     budget = LearnerBudget(Fraction(10), delta)
-    rows = level * LEAST * D / LearnerBudget(Fraction(10), PURE).signal(1.0)
-    plan = BoostedForest().plan(replace(facts_of(CODES, n_classes, rows), **change), budget)
+    rows = level * LEAST * 4 / LearnerBudget(Fraction(10), PURE).signal(1.0)
+    plan = BoostedForest().plan(replace(facts_of(FOUR, n_classes, rows), **change), budget)
     assert (plan.shape.curves is not None) == begins
     roles = {release.role for release in releases_of(plan)}
     assert (Role.CURVES_AT_ONCE in roles) == begins and Role.CURVE_SUMS not in roles
@@ -145,10 +147,16 @@ def test_two_classes_begin_with_curves_at_once_or_with_none(
         assert "curves" in plan.describe()["start"]
 
 
+def test_two_classes_of_three_features_begin_with_none(facts_of):
+    """Trees tell of so few as well, and have all of the budget."""
+    plan = BoostedForest().plan(facts_of(CODES, 2, 1e7), LearnerBudget(Fraction(10), PURE))
+    assert plan.shape.curves is None and plan.shape.n_rounds == 6
+
+
 def test_two_classes_begin_with_none_where_no_minimum_can_be_bought(facts_of):
     """Records are so many that R / D is large, and epsilon so small that doubles find none."""
     budget = LearnerBudget(Fraction(1, 10**9), PURE)
-    facts = facts_of(CODES, 2, 1e14)
+    facts = facts_of(FOUR, 2, 1e14)
     assert PureSettings().starts_with_curves(budget.signal(1e14), facts)
     plan = BoostedForest().plan(facts, budget)
     assert plan.shape.curves is None and plan.loss.epsilon == budget.epsilon
@@ -201,7 +209,7 @@ def test_curvatures_and_sizes_of_a_target_shrink_with_its_residuals(means):
 
 @pytest.mark.parametrize("delta", [DELTA, PURE, None])
 def test_scores_of_training_are_those_of_the_model(
-    run, run_classes, monkeypatch, means, targets, delta
+    run, run_classes, monkeypatch, means, facts_of, targets, delta
 ):
     kept, corrected = [], module.corrected
 
@@ -211,12 +219,13 @@ def test_scores_of_training_are_those_of_the_model(
 
     monkeypatch.setattr(module, "corrected", watched)
     made = run_classes() if delta is None else run(delta)
-    model, table = made.model, targets(means(5000.0), 300)
+    model = made.model
+    table = targets(facts_of(FOUR, 2, 5000.0) if delta is None else means(5000.0), 300)
     assert model.code_values is not None and np.abs(model.code_values).max() > 0
     history, odds = kept[0][1], model.log_odds(table.codes)
     scores = history.scores(Chunk(table))[:, 0]
     # Stored values of codes are rounded to whole steps.
-    most = D * 0.5 / SCORE_STEPS + 1e-9
+    most = table.n_codes.size * 0.5 / SCORE_STEPS + 1e-9
     assert np.allclose(scores, odds[:, 1] - odds[:, 0], rtol=0, atol=most)
 
 
@@ -224,9 +233,9 @@ def test_scores_of_training_are_those_of_the_model(
 def test_a_model_is_stored_and_read_back_and_explains_itself(
     run, run_classes, means, facts_of, targets, delta
 ):
-    facts = means(5000.0) if delta is not None else facts_of(CODES, 2, 5000.0)
+    facts = means(5000.0) if delta is not None else facts_of(FOUR, 2, 5000.0)
     model = (run_classes() if delta is None else run(delta)).model
-    codes = targets(means(5000.0), 300).codes
+    codes = targets(facts, 300).codes
     again = BoostedModel.from_data(json.loads(json.dumps(model.to_data())), facts)
     assert np.array_equal(again.log_odds(codes), model.log_odds(codes))
     assert np.array_equal(again.feature_importances(), model.feature_importances())
@@ -308,11 +317,11 @@ def test_threads_make_the_same_forest_of_classes(run_classes, monkeypatch, n_thr
 
 def test_classes_are_told_by_curves_and_then_by_trees(facts_of, table_of, trained_by):
     """Labels that go by the first code, and by two others together where it is large."""
-    facts = facts_of([16, 8, 8], 2, 20_000.0)
+    facts = facts_of([16, 8, 8, 4], 2, 20_000.0)
 
     def made(n, seed):
         generator = np.random.default_rng(seed)
-        codes = np.column_stack([generator.integers(0, k, n) for k in (16, 8, 8)])
+        codes = np.column_stack([generator.integers(0, k, n) for k in (16, 8, 8, 4)])
         score = 0.4 * (codes[:, 0] - 7.5) + 2 * np.sign((codes[:, 1] - 3.5) * (codes[:, 2] - 3.5))
         labels = generator.random(n) < 1 / (1 + np.exp(-score))
         return replace(
