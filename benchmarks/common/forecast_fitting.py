@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.linear_model import QuantileRegressor
 
 from common.forecast_rows import Row
-from dpforest.estimators.forecast_range import Ends, by_classes, by_spread
+from dpforest.estimators.forecast_range import NOISE_TOLD_AT_ONCE, Ends, by_classes, by_spread
 
 #: Quantiles of the gain at which ranges end.
 LEVELS = (0.075, 0.925)
@@ -36,8 +36,15 @@ def ends_of(rows: Sequence[Row], levels: tuple[float, float] = LEVELS) -> dict[s
 
 
 def _noise_told(rows: Sequence[Row]) -> tuple[float, ...]:
-    """Coefficients of what classifiers tell of labels that were dealt anew."""
-    told = [(row, row.told.gain) for row in rows if _counts(row, "CLASSES_TOLD") and row.told]
+    """Coefficients of what classifiers tell of labels that were dealt anew.
+
+    Beside what crowded curves at once tell, which was found on coins.
+    """
+    told = [
+        (row, row.told.gain - NOISE_TOLD_AT_ONCE * row.figures.crowding)
+        for row in rows
+        if _counts(row, "CLASSES_TOLD") and row.told
+    ]
     design = [by_classes(row.figures.n_classes, row.strategy)[1:] for row, _ in told]
     return _quantile(np.array(design), np.array([gain for _, gain in told]), NOISE_LEVEL)
 
