@@ -233,7 +233,7 @@ class BoostedSettings:
         return max(4, round(1.25 * bits - 9.7))
 
     def rounds(self, signal: float, n_classes: int, after_curves: bool = False) -> int:
-        """Rounds by the public signal R; after curves of classes there is less to say."""
+        """Rounds by the public signal R, and whether curves of classes came first."""
         if n_classes == 2:
             return max(16, round(24 * (signal / 1e4) ** 0.15))
         return max(24, round(24 * (signal / 1e5) ** 0.3))
