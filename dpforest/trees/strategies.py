@@ -82,6 +82,8 @@ LEAST_AT_ONCE_SIGNAL = 100.0
 #: refitted forests. From there on little noise is left, and trees tell what features say jointly.
 AT_ONCE_SIGNAL_OF_CLASSES, MOST_AT_ONCE_EPSILON = 64.0, 18.0
 AT_ONCE_LEAST_ROWS, AT_ONCE_ROWS = 100.0, 2000.0
+#: Columns up to which so few records are fitted in a second, and tell of all of them.
+AT_ONCE_COLUMNS_OF_CLASSES = 300
 #: In pure epsilon, of two classes: R from which refitted forests pass rules, and boosted ones pass
 #: these; they do earlier of as many features as `BOOSTED_FEATURES`, nearly all ordered.
 PURE_REFITTED_SIGNAL, PURE_BOOSTED_SIGNAL = 16_000.0, 200_000.0
@@ -271,6 +273,7 @@ def _is_for_curves_at_once(facts: TableFacts, epsilon: float, signal: float) -> 
     if facts.unit > 1:
         return AT_ONCE_SIGNAL <= level < MOST_AT_ONCE_SIGNAL and signal >= LEAST_AT_ONCE_SIGNAL
     few = AT_ONCE_LEAST_ROWS <= rows < AT_ONCE_ROWS
+    few = few and are_quick(facts, AT_ONCE_COLUMNS_OF_CLASSES)
     return few and level >= AT_ONCE_SIGNAL_OF_CLASSES and epsilon < MOST_AT_ONCE_EPSILON
 
 

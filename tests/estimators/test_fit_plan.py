@@ -431,6 +431,15 @@ def test_two_classes_of_few_records_take_one_minimum(domain, rows, wide, level, 
     assert "additive" not in others
 
 
+@pytest.mark.parametrize(("n_codes", "picked"), [(100, "additive"), (101, "rules")])
+def test_two_classes_of_few_records_take_a_minimum_of_few_columns(domain, n_codes, picked):
+    """A fit of 1,000 columns takes seconds, and a few hundred records do not tell of them."""
+    budget = LearnerBudget(Fraction(1), Fraction(0))
+    facts = like(facts_of(domain, 1e5), budget.signal(1900.0), budget, 3, 0)
+    assert strategies.AT_ONCE_COLUMNS_OF_CLASSES == 3 * 100
+    assert pick_strategy(replace(facts, n_codes=np.full(3, n_codes)), budget) == picked
+
+
 @pytest.mark.parametrize(("epsilon", "picked"), [(BELOW, "additive"), (ABOVE, "refitted")])
 def test_of_a_large_epsilon_trees_tell_what_features_say_jointly(domain, epsilon, picked):
     budget = LearnerBudget(Fraction(epsilon * strategies.MOST_AT_ONCE_EPSILON), Fraction(0))

@@ -62,10 +62,10 @@ class CurveColumns:
         return worth
 
 
-def are_quick(facts: TableFacts) -> bool:
-    """True if curves at once take little time, with as many knots as there may be."""
+def are_quick(facts: TableFacts, most: int = QUICK_COLUMNS) -> bool:
+    """True if curves at once have so few columns, with as many knots as there may be."""
     knots = np.minimum(facts.n_codes, MOST_KNOTS)
-    return int(np.where(facts.ordered, knots, facts.n_codes).sum()) <= QUICK_COLUMNS
+    return int(np.where(facts.ordered, knots, facts.n_codes).sum()) <= most
 
 
 def _block(
