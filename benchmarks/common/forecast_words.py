@@ -50,8 +50,8 @@ Labels and targets of the confirmation half, dealt anew among the records: one s
 and without a δ. A model follows noise, and claims a gain for it. So no lower end of classes is
 above what the model tells beyond `NOISE_TOLD`: what one fit in twenty tells of noise, found on the
 development half with its labels dealt anew ({noise_told}: a constant, more for rules, and
-more for refitted forests by 1 − 2/K). Of curves at once `NOISE_TOLD_AT_ONCE` times the root of their
-columns over the records comes to it, which was found on [coins](tried.md#kept-additive-models).
+more for refitted forests by 1 − 2/K). Of curves at once `NOISE_TOLD_AT_ONCE` times the root of
+their columns over the records comes to it, found on [coins](tried.md#kept-additive-models).
 
 {noise}
 
