@@ -8,7 +8,7 @@ from typing import Any
 
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.trees.base import Learner, ReleasedModel, TableFacts
-from dpforest.trees.curves.at_once.columns import are_quick
+from dpforest.trees.curves.at_once.columns import QUICK_COLUMNS, are_quick
 from dpforest.trees.rules.settings import MANY_CLASSES, TOO_SMALL_SIGNAL
 
 
@@ -77,12 +77,11 @@ PURE_LEAST_SIGNAL_OF_MEANS, LEAST_SIGNAL_OF_MEANS = 150.0, 16.0
 #: there are.
 AT_ONCE_SIGNAL, MOST_AT_ONCE_SIGNAL = 5.0, 300.0
 LEAST_AT_ONCE_SIGNAL = 100.0
-#: The same of two classes, of at least and of fewer records than these: R / D from which, and
-#: epsilon up to which, curves at once pass rules, which follow few records too closely, and
-#: refitted forests. From there on little noise is left, and trees tell what features say jointly.
+#: The same of two classes and few records (`REFITTED_LEAST_ROWS` to `PURE_REFITTED_ROWS`): R / D
+#: from which, and epsilon up to which, curves at once pass rules, which follow few records too
+#: closely, and refitted forests: then little noise is left, and trees tell what features say
+#: jointly. Columns up to which so few records are fitted in a second, and tell of all of them.
 AT_ONCE_SIGNAL_OF_CLASSES, MOST_AT_ONCE_EPSILON = 64.0, 18.0
-AT_ONCE_LEAST_ROWS, AT_ONCE_ROWS = 100.0, 2000.0
-#: Columns up to which so few records are fitted in a second, and tell of all of them.
 AT_ONCE_COLUMNS_OF_CLASSES = 300
 #: In pure epsilon, of two classes: R from which refitted forests pass rules, and boosted ones pass
 #: these; they do earlier of as many features as `BOOSTED_FEATURES`, nearly all ordered.
@@ -267,13 +266,13 @@ def _is_enough_for_means(facts: TableFacts, budget: LearnerBudget, signal: float
 
 def _is_for_curves_at_once(facts: TableFacts, epsilon: float, signal: float) -> bool:
     """True if curves of all features at once pass what else there is, in pure epsilon."""
-    if not facts.in_memory or facts.n_classes != 2 or not are_quick(facts):
+    most = QUICK_COLUMNS if facts.unit > 1 else AT_ONCE_COLUMNS_OF_CLASSES
+    if not facts.in_memory or facts.n_classes != 2 or not are_quick(facts, most):
         return False
     level, rows = signal / facts.n_features, facts.approximate_rows or 0.0
     if facts.unit > 1:
         return AT_ONCE_SIGNAL <= level < MOST_AT_ONCE_SIGNAL and signal >= LEAST_AT_ONCE_SIGNAL
-    few = AT_ONCE_LEAST_ROWS <= rows < AT_ONCE_ROWS
-    few = few and are_quick(facts, AT_ONCE_COLUMNS_OF_CLASSES)
+    few = REFITTED_LEAST_ROWS <= rows < PURE_REFITTED_ROWS
     return few and level >= AT_ONCE_SIGNAL_OF_CLASSES and epsilon < MOST_AT_ONCE_EPSILON
 
 

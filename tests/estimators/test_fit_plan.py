@@ -396,19 +396,21 @@ def test_a_pure_regression_in_memory_takes_one_minimum(domain, wide, signal, pic
     assert pick_strategy(facts, shared) == picked, "an epsilon of each record"
     others = [
         pick_strategy(replace(facts, in_memory=False), budget),
-        pick_strategy(replace(facts, unit=1, approximate_rows=strategies.AT_ONCE_ROWS), budget),
+        pick_strategy(
+            replace(facts, unit=1, approximate_rows=strategies.PURE_REFITTED_ROWS), budget
+        ),
         pick_strategy(facts, replace(budget, delta=Fraction(1, 10**6))),
         pick_strategy(replace(facts, approximate_rows=None), budget),
     ]
     assert "additive" not in others
 
 
-OF_CLASSES, AT_ONCE_ROWS = strategies.AT_ONCE_SIGNAL_OF_CLASSES, strategies.AT_ONCE_ROWS
+OF_CLASSES, AT_ONCE_ROWS = strategies.AT_ONCE_SIGNAL_OF_CLASSES, strategies.PURE_REFITTED_ROWS
 
 
 @pytest.mark.parametrize(("rows", "wide", "level", "picked"), [
-    (ABOVE * strategies.AT_ONCE_LEAST_ROWS, 1, ABOVE, "additive"),
-    (BELOW * strategies.AT_ONCE_LEAST_ROWS, 1, ABOVE, "rules"),
+    (ABOVE * strategies.REFITTED_LEAST_ROWS, 1, ABOVE, "additive"),
+    (BELOW * strategies.REFITTED_LEAST_ROWS, 1, ABOVE, "rules"),
     (BELOW * AT_ONCE_ROWS, 20, ABOVE, "additive"), (BELOW * AT_ONCE_ROWS, 20, BELOW, "rules"),
     (ABOVE * AT_ONCE_ROWS, 20, ABOVE, "rules"), (BELOW * AT_ONCE_ROWS, 1, 10.0, "additive"),
 ])  # fmt: skip

@@ -15,6 +15,7 @@ from dpforest.bridge import PlanError
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import ModelFormatError, ParameterError
 from dpforest.records.base import Chunk, Sensitivity
+from dpforest.trees import strategies
 from dpforest.trees.boosted import learner as module
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.model import BoostedModel
@@ -148,7 +149,8 @@ def test_two_classes_begin_with_curves_at_once_or_with_none(
 
 
 def test_two_classes_of_three_features_begin_with_none(facts_of):
-    """Trees tell of so few as well, and have all of the budget."""
+    """Trees tell of so few as well, and have all of the budget; `auto` goes by the same number."""
+    assert PureSettings().curve_features == strategies.FEW_FEATURES == D + 1
     plan = BoostedForest().plan(facts_of(CODES, 2, 1e7), LearnerBudget(Fraction(10), PURE))
     assert plan.shape.curves is None and plan.shape.n_rounds == 6
 

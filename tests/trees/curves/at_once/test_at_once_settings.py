@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dpforest.exceptions import ParameterError
+from dpforest.trees.curves.at_once.columns import MOST_KNOTS
 from dpforest.trees.curves.at_once.settings import AtOnceSettings
 
 ONE = Fraction(1)
@@ -51,6 +52,11 @@ def test_steps_begin_at_their_level_and_hold_up_to_the_next() -> None:
     shares = [settings.determinant(level, True) for level in (0.0, 39.9, 40.0)]
     assert shares == [Fraction(1, 5), Fraction(1, 5), Fraction(3, 10)]
     assert settings.determinant(0.0, False) == settings.determinant(1e9, False) == Fraction(3, 20)
+
+
+def test_what_is_quick_is_told_for_as_many_knots_as_there_may_be() -> None:
+    settings = AtOnceSettings()
+    assert max(n for _, n in (*settings.knots, *settings.knots_of_means)) <= MOST_KNOTS
 
 
 def test_a_mean_gets_the_signal_that_it_is_to_have_within_bounds() -> None:
