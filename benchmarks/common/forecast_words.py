@@ -98,7 +98,7 @@ SAYS = """## What this says
 * **Neither range keeps all that was asked.** `plan()` holds in 74 % of fits (71 to 77 % by ε,
   in regressions 54 %), and is .81 as wide as a range that ignores the table. The range after a fit
   holds in 74 % (72 to 78 % by ε, in regressions 62 %), and is .66 as wide where half was asked: a
-  tenth of that is that nothing is promised which noise may tell.
+  sixth of that is that nothing is promised which noise may tell.
 * **Where there is nothing to learn** that rule leaves one lower end of classes in seven above the
   gain, most of them by .01 or .02. It was one in two of refitted forests of two classes, and all of
   six and more.
