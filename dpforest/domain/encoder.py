@@ -350,9 +350,10 @@ class DomainEncoder:
             assert isinstance(feature, NumericFeature) and cells is not None
             for first in range(0, len(of_grid), at_once):
                 positions = of_grid[first : first + at_once]
-                values = numbers[:, positions]
+                # Column by column, as pandas keeps them, so that each is copied in one piece.
+                values = numbers.T[positions]
                 found, _ = numeric_codes(values.ravel(), feature, cells)
-                codes[:, positions] = found.reshape(values.shape)
+                codes[:, positions] = found.reshape(values.shape).T
         return True
 
     @cached_property

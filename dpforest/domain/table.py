@@ -136,11 +136,19 @@ class FrameTable:
         if self._has_schema:
             _check_series(self._columns[index], self._labels[index])
 
+    @cached_property
+    def _are_of_times(self) -> list[bool]:
+        """Which columns are of dates or times; pandas is asked once a type, not once a column."""
+        if not self._frame.implementation.is_pandas():
+            return [bool(column.dtype.is_temporal()) for column in self._columns]
+        # By identity: hashing a type with many categories takes long.
+        every = {id(dtype): dtype for dtype in self._types}
+        answers = {key: is_time_of_pandas(dtype) for key, dtype in every.items()}
+        return [answers[id(dtype)] for dtype in self._types]
+
     def is_of_times(self, index: int) -> bool:
         """Say if a column is of dates or times by its own type, whatever its cells are."""
-        if self._frame.implementation.is_pandas():
-            return is_time_of_pandas(self._types[index])
-        return bool(self._columns[index].dtype.is_temporal())
+        return self._are_of_times[index]
 
     def column(self, index: int) -> Column:
         """Values of one column."""
