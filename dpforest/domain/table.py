@@ -138,7 +138,7 @@ class FrameTable:
 
     @cached_property
     def _are_of_times(self) -> list[bool]:
-        """Which columns are of dates or times; pandas is asked once a type, not once a column."""
+        """Columns that are of dates or times; pandas is asked once a type, not once a column."""
         if not self._frame.implementation.is_pandas():
             return [bool(column.dtype.is_temporal()) for column in self._columns]
         # By identity: hashing a type with many categories takes long.
