@@ -17,10 +17,9 @@ from dpforest.accounting.grants import Grant, consume
 from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.base import as_rows, exponent, public_candidates
 from dpforest.mechanisms.entropy import RandomSource
-from dpforest.mechanisms.slow import finish_exponential, finish_noisy_maximum
+from dpforest.mechanisms.exponential_rows import NO_WEIGHTS, draw_exponential_rows
+from dpforest.mechanisms.slow import finish_noisy_maximum
 from dpforest.observation import observed
-
-_NO_WEIGHTS = np.empty(0, dtype=np.float64)
 
 
 @observed(public_candidates)
@@ -77,20 +76,11 @@ def select_exponential(
     c down makes it shorter. **Tests**: tests/mechanisms/test_selection.py (twin on the same
     words, exact boundaries, chi-square, outcomes below 2^-60, diffprivlib).
     """
-    from dpforest.mechanisms.kernels.selection import UNDECIDED, select_exponential_rows
-
     flat, first, last = as_rows(scores, starts, ends)
     multiplicity = _as_weights(weights, flat)
     event = consume(grant, ExponentialSelection, cells=first.size)
     c = exponent(event.epsilon, event.score_range, unit)
-    words = source.words(first.size)
-    chosen = np.empty(first.size, dtype=np.int64)
-    if select_exponential_rows(flat, multiplicity, first, last, c, words, chosen):
-        for i in np.flatnonzero(chosen == UNDECIDED):
-            row = slice(first[i], last[i])
-            factors = multiplicity[row].tolist() if weights is not None else None
-            chosen[i] = finish_exponential(flat[row].tolist(), factors, c, int(words[i]), source)
-    return chosen
+    return draw_exponential_rows(flat, multiplicity, first, last, c, source)
 
 
 @observed(public_candidates)
@@ -157,7 +147,7 @@ def select_permute_and_flip(
 
 def _as_weights(weights: ArrayLike | None, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     if weights is None:
-        return _NO_WEIGHTS
+        return NO_WEIGHTS
     flat = np.ascontiguousarray(weights, dtype=np.float64)
     if flat.shape != scores.shape:
         raise ParameterError(

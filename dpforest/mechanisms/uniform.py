@@ -6,10 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.mechanisms.entropy import RandomSource
-from dpforest.mechanisms.slow import finish_exponential
+from dpforest.mechanisms.exponential_rows import NO_WEIGHTS, draw_exponential_rows
 from dpforest.observation import observed
-
-_NO_WEIGHTS = np.empty(0, dtype=np.float64)
 
 
 @observed(lambda available, starts, ends, source: (available, starts, ends))
@@ -40,13 +38,5 @@ def select_uniform(
     **Claim**: 0-DP, since the distribution is a function of public facts alone. It is the
     exponential mechanism at epsilon 0. **Tests**: tests/mechanisms/test_uniform.py.
     """
-    from dpforest.mechanisms.kernels.selection import UNDECIDED, select_exponential_rows
-
     scores = np.where(available, 0.0, -np.inf)
-    words = source.words(starts.size)
-    chosen = np.empty(starts.size, dtype=np.int64)
-    if select_exponential_rows(scores, _NO_WEIGHTS, starts, ends, 0.0, words, chosen):
-        for i in np.flatnonzero(chosen == UNDECIDED):
-            row = scores[starts[i] : ends[i]].tolist()
-            chosen[i] = finish_exponential(row, None, 0.0, int(words[i]), source)
-    return chosen
+    return draw_exponential_rows(scores, NO_WEIGHTS, starts, ends, 0.0, source)

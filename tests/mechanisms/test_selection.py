@@ -164,11 +164,13 @@ def test_noisy_maximum_kernel_compiled_and_not_equals_the_slow_twin(c):
         assert compiled[i] == twin
 
 
-def exact_boundaries(scores, c, digits=80):
+def exact_boundaries(scores, c, factors=None, digits=80):
     """Cumulated probabilities of a row, in decimals."""
     with localcontext() as context:
         context.prec = digits
         weights = [(Decimal(c) * Decimal(q - max(scores))).exp() for q in scores]
+        if factors is not None:
+            weights = [Decimal(m) * w for m, w in zip(factors, weights, strict=True)]
         sums = list(itertools.accumulate(weights))
         return [s / sums[-1] for s in sums[:-1]]
 
@@ -181,13 +183,16 @@ def bits_of(probability, words):
     return [(whole >> (64 * k)) & TOP_WORD for k in reversed(range(words))]
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", range(20))
-def test_words_around_a_boundary_are_decided_as_the_exact_law_says(seed, grant):
+def test_words_around_a_boundary_are_decided_as_the_exact_law_says(seed, weighted, grant):
     generator = np.random.default_rng(seed)
     scores = generator.integers(-40, 1, 6).astype(float)
+    weights = generator.integers(1, 1000, 6) if weighted else None
+    factors = weights.tolist() if weighted else None
     event = exponential(Fraction(1, 3))
     c = exponent(event.epsilon, event.score_range, ONE)
-    for j, boundary in enumerate(exact_boundaries(scores.tolist(), c)):
+    for j, boundary in enumerate(exact_boundaries(scores.tolist(), c, factors)):
         first, second, third = bits_of(boundary, 3)
         # One unit of the second word, far below what doubles hold, decides.
         for words, expected in (
@@ -197,7 +202,7 @@ def test_words_around_a_boundary_are_decided_as_the_exact_law_says(seed, grant):
         ):  # fmt: skip
             if all(0 <= word <= TOP_WORD for word in words):
                 source = FixedWords([*words, 2**63, 2**63])
-                chosen = select_exponential(scores, [0], [6], ONE, grant(event), source)
+                chosen = select_exponential(scores, [0], [6], ONE, grant(event), source, weights)
                 assert chosen[0] == expected
                 assert source.used == len(words)
 
