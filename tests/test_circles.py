@@ -91,6 +91,33 @@ def test_no_files_of_the_package_import_each_other():
     assert circles(graph) == []
 
 
+def learners(graph: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Which folders beside each other in `dpforest.trees` import which, by name."""
+    found: dict[str, set[str]] = {}
+    for name, others in graph.items():
+        own = learner_of(name)
+        for other in filter(None, map(learner_of, others)):
+            if own and own != other:
+                found.setdefault(own, set()).add(other)
+                found.setdefault(other, set())
+    return found
+
+
+def learner_of(name: str) -> str:
+    """The folder in `dpforest.trees` that a file lies in, however deep; "" for others."""
+    parts = name.split(".")
+    return parts[2] if parts[:2] == ["dpforest", "trees"] and len(parts) > 3 else ""
+
+
+def test_no_folders_of_trees_import_each_other():
+    graph = arrows(PACKAGE)
+    found = learners(graph)
+    assert {"boosted", "curves", "scored"} <= set(found) and "curves" in found["boosted"]
+    assert circles(found) == []
+    graph["dpforest.trees.scored.kernels.residuals"] = {"dpforest.trees.boosted.steps"}
+    assert any({"scored", "boosted"} <= circle for circle in circles(learners(graph)))
+
+
 BACK = {
     "at the top": "from house.rooms.door import knock",
     "by a relative name": "from .door import knock",

@@ -12,12 +12,12 @@ from dpforest.checks import check_share
 from dpforest.trees.additive.model import AdditiveModel
 from dpforest.trees.additive.plan import build_plan
 from dpforest.trees.base import TableFacts
-from dpforest.trees.boosted.steps import in_score_steps
 from dpforest.trees.curves.at_once.settings import AtOnceSettings
 from dpforest.trees.curves.base import PlannedCurves
 from dpforest.trees.curves.choice import planned_curves
 from dpforest.trees.curves.in_turn.settings import InTurnSettings
 from dpforest.trees.scored.confidence import length_of_all
+from dpforest.trees.scored.steps import in_score_steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.trees.base import KnownSizes, LogOddsModel, TableFacts
-from dpforest.trees.boosted.steps import SCORE_STEPS
 from dpforest.trees.importances import in_shares
 from dpforest.trees.partial import with_both_classes
 from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.scored.kernels.code_values import add_code_values
+from dpforest.trees.scored.steps import SCORE_STEPS
 from dpforest.trees.stored import LARGEST, reading, real_numbers, require, whole_numbers
 
 _KIND = "additive model"

@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from dpforest.bridge import Bridge
 from dpforest.trees.boosted.plan import BoostedShape, Role
-from dpforest.trees.boosted.queries import STEPS, BoostedMove, Gradients, LeafSums
-from dpforest.trees.boosted.steps import Scales, in_score_steps, levels_of_leaves, newton_steps
+from dpforest.trees.boosted.queries import BoostedMove, LeafSums
+from dpforest.trees.boosted.steps import Scales, levels_of_leaves, newton_steps
 from dpforest.trees.multinomial.segments import Heap
+from dpforest.trees.scored.gradients import GRADIENT_STEPS, Gradients
 from dpforest.trees.scored.queries import ScoreHistory
+from dpforest.trees.scored.steps import in_score_steps
 
 #: A tree's splits, steps of its leaves, and their sizes.
 Grown = tuple[Heap, NDArray[np.float64], NDArray[np.float64]]
@@ -71,5 +73,5 @@ def steps_of(
 ) -> NDArray[np.float64]:
     """Shrunk Newton steps of a tree's leaves, from estimates of its levels' sums."""
     settings, lattice = shape.settings, shape.lattice
-    scales, spread = Scales(STEPS, lattice.bend, lattice.mass), settings.spread_of(lattice.weighted)
-    return newton_steps(levels, scales, spread, settings.step_clip)
+    scales = Scales(GRADIENT_STEPS, lattice.bend, lattice.mass)
+    return newton_steps(levels, scales, settings.spread_of(lattice.weighted), settings.step_clip)

@@ -17,9 +17,10 @@ from dpforest.records.base import Chunk, Sensitivity
 from dpforest.records.rows import Rows
 from dpforest.trees.boosted.kernels.scores import score_splits
 from dpforest.trees.boosted.parts import FACTOR_STEPS, Siblings
-from dpforest.trees.boosted.queries import STEPS, Lattice, LeafSums, LevelSums
+from dpforest.trees.boosted.queries import LeafSums, LevelSums
 from dpforest.trees.boosted.split_weights import Preference
 from dpforest.trees.multinomial.cells import Boxes
+from dpforest.trees.scored.gradients import GRADIENT_STEPS, GradientLattice
 from dpforest.trees.scored.queries import Move
 
 #: One record in one count.
@@ -29,7 +30,7 @@ _ROWS = "memberships"
 
 @dataclass(frozen=True, slots=True)
 class Memberships:
-    """Class of each record, as `STEPS` in one of the columns.
+    """Class of each record, as `GRADIENT_STEPS` in one of the columns.
 
     Attributes
     ----------
@@ -40,9 +41,9 @@ class Memberships:
     history: ClassVar[tuple[Move, ...]] = ()
 
     @property
-    def lattice(self) -> Lattice:
-        """Sizes of what a record may add: `STEPS` in one column, nothing in the others."""
-        return Lattice(self.n_classes, STEPS, 0, 1)
+    def lattice(self) -> GradientLattice:
+        """Sizes of what a record may add: `GRADIENT_STEPS` in one column, nothing in the others."""
+        return GradientLattice(self.n_classes, GRADIENT_STEPS, 0, 1)
 
     def rows(self, chunk: Chunk) -> NDArray[np.int32]:
         """Addition of each record of a chunk, shape (n, 2 K), the last K nothing; secret, kept."""
@@ -50,7 +51,7 @@ class Memberships:
         if rows is None:
             table = chunk.table
             rows = np.zeros((table.n_records, 2 * self.n_classes), dtype=np.int32)
-            rows[np.arange(table.n_records), table.labels] = STEPS
+            rows[np.arange(table.n_records), table.labels] = GRADIENT_STEPS
             chunk.kept[_ROWS] = rows
         found: NDArray[np.int32] = rows
         return found
@@ -76,7 +77,7 @@ class NodeCounts:
         """One record adds 1 to one count of the one node where it lies.
 
         **Relation**: add or remove one record. **Proof**: a node that was not counted has what its
-        parent has more, so these are the counts of each node's records, exactly; `STEPS` a
+        parent has more, so these are the counts of each node's records, exactly; `GRADIENT_STEPS` a
         record, which are taken out. **Tests**: tests/trees/boosted/test_boosted_counts.py.
         """
         return ONE_COUNT
@@ -85,7 +86,7 @@ class NodeCounts:
         """Counts of all nodes; secret."""
         n_classes = self.query.gradients.lattice.n_columns
         sums = self.siblings.totals(self.query, counted)[:, :n_classes]
-        return np.ascontiguousarray(sums // STEPS)
+        return np.ascontiguousarray(sums // GRADIENT_STEPS)
 
 
 def share_factors(shares: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -95,7 +96,7 @@ def share_factors(shares: NDArray[np.int64]) -> NDArray[np.int64]:
     ----------
     shares : ndarray of int64, shape (n_nodes, K)
     """
-    return FACTOR_STEPS * STEPS // np.maximum(STEPS - shares.min(axis=1), 1)
+    return FACTOR_STEPS * GRADIENT_STEPS // np.maximum(GRADIENT_STEPS - shares.min(axis=1), 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,15 +113,16 @@ class CountScore:
     whose x moves by e - C, e a 1 in its class y. C is not negative and adds up to 1, so half the L1
     of that is 1 - C_y, at most a = 1 - min C; each score moves by something in [-a, a]. A node's
     scores are multiplied by the whole number `share_factors`, at most FACTOR_STEPS / a, and one
-    step is worth 1 / FACTOR_STEPS as much. All in whole steps: e and C add up to STEPS, so x adds
-    up to nothing, and half its L1 is whole. **Tests**: tests/trees/boosted/test_boosted_counts.py.
+    step is worth 1 / FACTOR_STEPS as much. All in whole steps: e and C add up to
+    GRADIENT_STEPS, so x adds up to nothing, and half its L1 is whole. **Tests**:
+    tests/trees/boosted/test_boosted_counts.py.
 
     Attributes
     ----------
     query : LevelSums
         The one that was asked, of `Memberships`.
     shares : ndarray of int64, shape (n_nodes, K)
-        Whole steps, not negative, `STEPS` in all.
+        Whole steps, not negative, `GRADIENT_STEPS` in all.
     boxes : Boxes
     siblings : Siblings
         Of the tree.
@@ -133,7 +135,7 @@ class CountScore:
     boxes: Boxes
     siblings: Siblings
     preference: Preference
-    unit: ClassVar[Fraction] = Fraction(1, STEPS * FACTOR_STEPS)
+    unit: ClassVar[Fraction] = Fraction(1, GRADIENT_STEPS * FACTOR_STEPS)
     score_range: ClassVar[Fraction] = Fraction(2)
 
     def rows(self, counted: NDArray[np.int64]) -> Rows:

@@ -25,16 +25,18 @@ from dpforest.trees.boosted.plan import (
     TreeRoles,
     build_plan,
 )
-from dpforest.trees.boosted.queries import STEPS, BoostedMove, Gradients
+from dpforest.trees.boosted.queries import BoostedMove
 from dpforest.trees.boosted.settings import BoostedSettings, PureSettings
 from dpforest.trees.boosted.shares import leaf_shares, whole_shares
 from dpforest.trees.boosted.split_weights import SplitWeights
-from dpforest.trees.boosted.steps import centres, combined_levels, in_score_steps
+from dpforest.trees.boosted.steps import centres, combined_levels
 from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.prior import base_scores, released_class_counts, start_scores
 from dpforest.trees.random.bins import asked_bins
 from dpforest.trees.scored.confidence import length_of_all
+from dpforest.trees.scored.gradients import GRADIENT_STEPS, Gradients
 from dpforest.trees.scored.queries import ScoreHistory
+from dpforest.trees.scored.steps import in_score_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def _beginning(
 
 def _start(shape: BoostedShape, prior: NDArray[np.float64]) -> NDArray[np.float64]:
     """Scores to begin with."""
-    clip = shape.lattice.most / STEPS
+    clip = shape.lattice.most / GRADIENT_STEPS
     return start_scores(prior, clip) if shape.starts_clipped else base_scores(prior)
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.trees.base import KnownSizes, LogOddsModel, TableFacts
-from dpforest.trees.boosted.steps import SCORE_STEPS
 from dpforest.trees.importances import in_shares, spread_by_feature, spread_of_codes
 from dpforest.trees.multinomial.kernels.predict import sum_leaf_values
 from dpforest.trees.partial import (
@@ -20,6 +19,7 @@ from dpforest.trees.partial import (
 )
 from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.scored.kernels.code_values import add_code_values
+from dpforest.trees.scored.steps import SCORE_STEPS
 from dpforest.trees.shown import shown_codes
 from dpforest.trees.stored import LARGEST, reading, real_numbers, require, whole_numbers
 

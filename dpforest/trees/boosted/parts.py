@@ -16,10 +16,11 @@ from dpforest.records.base import Sensitivity
 from dpforest.records.rows import Rows
 from dpforest.trees.boosted.kernels.histograms import both_siblings
 from dpforest.trees.boosted.kernels.scores import score_splits
-from dpforest.trees.boosted.queries import STEPS, Additions, LeafSums, LevelSums
+from dpforest.trees.boosted.queries import Additions, LeafSums, LevelSums
 from dpforest.trees.boosted.split_weights import Preference
 from dpforest.trees.multinomial.cells import Boxes
 from dpforest.trees.multinomial.memory import LevelMemory
+from dpforest.trees.scored.gradients import GRADIENT_STEPS
 
 #: Scores are multiplied by a whole number a node, at most twice this.
 FACTOR_STEPS = 2**8
@@ -126,7 +127,7 @@ class NodeSums:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Largest change by one record: its row (`Lattice.row`), in the one node where it lies.
+        """Largest change by one record: its row (`GradientLattice.row`), in the node where it lies.
 
         **Relation**: add or remove one record. **Proof**: a node that was not counted has what its
         parent has more, so these are the sums over the records of each node, exactly. **Tests**:
@@ -146,7 +147,7 @@ def node_factors(centres: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     ----------
     centres : ndarray of int64, shape (n_nodes, C)
     most : int
-        `Lattice.most`.
+        `GradientLattice.most`.
     """
     sizes = np.abs(centres).sum(axis=1)
     if centres.shape[1] > 1:
@@ -194,7 +195,7 @@ class SplitScore:
     @property
     def unit(self) -> Fraction:
         """Worth of one step."""
-        return Fraction(1, STEPS * FACTOR_STEPS)
+        return Fraction(1, GRADIENT_STEPS * FACTOR_STEPS)
 
     @property
     def score_range(self) -> Fraction:

@@ -14,7 +14,6 @@ from dpforest.accounting.tightening import tightened
 from dpforest.records.base import Sensitivity
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.boosted.counts import ONE_COUNT, CountScore
-from dpforest.trees.boosted.queries import Lattice
 from dpforest.trees.boosted.settings import (
     MAX_DEPTH,
     MEMORY_LIMIT,
@@ -39,6 +38,7 @@ from dpforest.trees.scored.confidence import (
     confidence_is_affordable,
     confidence_round,
 )
+from dpforest.trees.scored.gradients import GradientLattice
 
 OWNER = "boosted"
 _ROOT_SCALE = 2**40
@@ -88,7 +88,7 @@ class BoostedShape:
         Whether a tree on class counts comes before the rounds.
     n_corrections : int
         Sums over the leaves of one tree after the other, once the last one is grown.
-    lattice : Lattice
+    lattice : GradientLattice
     curves : PlannedCurves or None
         Those that come first, where they do.
     settings : BoostedSettings
@@ -99,7 +99,7 @@ class BoostedShape:
     n_rounds: int
     first: bool
     n_corrections: int
-    lattice: Lattice
+    lattice: GradientLattice
     curves: PlannedCurves | None
     settings: BoostedSettings
 
@@ -198,7 +198,7 @@ def _shape(
     n_columns = n_score_columns(facts.n_classes)
     of_means = facts.unit > 1
     weighted = settings.weighs(facts.n_classes, of_means)
-    lattice = Lattice.of(n_columns, *settings.scales(facts.n_classes, of_means), weighted)
+    lattice = GradientLattice.of(n_columns, *settings.scales(facts.n_classes, of_means), weighted)
     first = settings.first(facts.n_classes) > 0
     times = settings.correction_times if settings.corrections(facts.n_classes) else 0
     sizes = size.depth, size.n_rounds, first, times * size.n_rounds

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -17,10 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.records.base import Chunk, Sensitivity
-from dpforest.trees.boosted.kernels.gradients import class_gradients, odds_gradients
 from dpforest.trees.boosted.kernels.histograms import (
     add_node_steps,
-    count_bins,
     list_bins,
     n_words,
     node_histograms,
@@ -29,70 +26,18 @@ from dpforest.trees.boosted.kernels.histograms import (
 from dpforest.trees.multinomial.kernels.leaves import route_records
 from dpforest.trees.multinomial.segments import Heap, Segments, Splits
 from dpforest.trees.random.bins import Bins
-from dpforest.trees.scored.queries import ClippedResiduals, Move, ScoreHistory
+from dpforest.trees.scored.gradients import GradientLattice
+from dpforest.trees.scored.kernels.bin_counts import count_bins
+from dpforest.trees.scored.queries import Move
 
-#: Steps of a residual of 1.
-STEPS = 2**12
-
-_BINS, _ROWS, _NODES = "listed bins", "gradients", "nodes"
-
-
-@dataclass(frozen=True, slots=True)
-class Lattice(ClippedResiduals):
-    """Sizes of what a record may add, in whole steps: residuals, curvatures and its own mass.
-
-    Attributes
-    ----------
-    bend : int
-        A curvature of 1.
-    mass : int
-        A record.
-    weighted : bool
-        Whether records of two classes are weighted by 1 / max(p, 1 - p), and not clipped.
-    """
-
-    bend: int
-    mass: int
-    weighted: bool = False
-
-    @classmethod
-    def of(
-        cls, n_columns: int, clip: Fraction, bend: Fraction, mass: Fraction, weighted: bool = False
-    ) -> Lattice:
-        """Round down what is given in residuals of 1."""
-        most, bends, masses = (max(1, math.floor(x * STEPS)) for x in (clip, bend, mass))
-        return cls(n_columns, most, bends, masses, weighted)
-
-    @property
-    def row(self) -> Sensitivity:
-        """Largest sizes of one record's residuals, curvatures and own mass together.
-
-        **Residuals**: `residual_sensitivity`; a weighted one is (y - p) / max(p, 1 - p) for y 0
-        or 1, so at most 1 in size. **Curvatures** of one column: p (1 - p) <= 1/4 times ``bend``;
-        weighted ones are min(p, 1 - p) <= 1/2. Of more: the sum over k of (p_k (1 - p_k))^2 is at
-        most 4/27, where three shares are 1/3; that of p_k (1 - p_k) is below 1. They are rounded
-        toward zero; 1 more makes up for the doubles that they are made in, whose relative error is
-        below 2^-40.
-        """
-        one, residuals = self.n_columns == 1, self.residuals
-        largest = Fraction(self.bend, 2 if self.weighted else 4)
-        squares = largest**2 if one else Fraction(4 * self.bend**2, 27)
-        bends = largest if one else Fraction(self.bend)
-        l1 = residuals.l1 + math.ceil(bends) + 1 + self.mass
-        l2 = residuals.l2_squared + math.ceil(squares) + 1 + self.mass**2
-        return Sensitivity(l1, l2)
-
-    @property
-    def score_range(self) -> Fraction:
-        """Range of ``parts.SplitScore``, in residuals of 1: four times the largest residual."""
-        return Fraction(4 * self.most, STEPS)
+_BINS, _NODES = "listed bins", "nodes"
 
 
 class Additions(Protocol):
     """Whole numbers that records add to the sums of a tree."""
 
     @property
-    def lattice(self) -> Lattice:
+    def lattice(self) -> GradientLattice:
         """Sizes of what a record may add."""
 
     @property
@@ -101,44 +46,6 @@ class Additions(Protocol):
 
     def rows(self, chunk: Chunk) -> NDArray[np.int32]:
         """Addition of each record of a chunk, shape (n, 2 C); secret, and kept."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Gradients:
-    """Residuals and curvatures of records, from released scores.
-
-    Attributes
-    ----------
-    scored : ScoreHistory
-    lattice : Lattice
-    """
-
-    scored: ScoreHistory
-    lattice: Lattice
-
-    @property
-    def history(self) -> tuple[Move, ...]:
-        """Steps that the scores are made of."""
-        return self.scored.moves
-
-    def rows(self, chunk: Chunk) -> NDArray[np.int32]:
-        """Residuals, then curvatures, of a chunk's records, shape (n, 2 C); secret, and kept."""
-        known, rows = chunk.kept.get(_ROWS, (None, None))
-        lattice, now = self.lattice, (len(self.scored.moves), self.lattice)
-        if known == now:
-            found: NDArray[np.int32] = rows
-            return found
-        scores, table = self.scored.scores(chunk), chunk.table
-        if rows is None:
-            rows = np.empty((scores.shape[0], 2 * scores.shape[1]), dtype=np.int32)
-        if lattice.n_columns > 1:
-            class_gradients(scores, table.labels, STEPS, lattice.most, lattice.bend, rows)
-        else:
-            y = table.labels if table.targets is None else table.targets
-            sizes = STEPS, lattice.most, lattice.bend
-            odds_gradients(scores, y, table.unit, *sizes, lattice.weighted, rows)
-        chunk.kept[_ROWS] = now, rows
-        return rows
 
 
 def grouped(chunk: Chunk, number: int, heap: Heap, level: int) -> Segments:
@@ -274,7 +181,7 @@ class LevelSums:
         return found
 
 
-def unit_row(lattice: Lattice) -> NDArray[np.int64]:
+def unit_row(lattice: GradientLattice) -> NDArray[np.int64]:
     """Worth of one in each column of a node's sums."""
     ones = np.ones(2 * lattice.n_columns, dtype=np.int64)
     return np.append(ones, lattice.mass)
@@ -317,7 +224,7 @@ class LeafSums:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Largest change by one record: its row (`Lattice.row`), in the leaf where it lies.
+        """Largest change by one record: its row (`GradientLattice.row`), in the leaf where it lies.
 
         **Relation**: add or remove one record. **Tests**: tests/trees/boosted/test_boosted_sums.py.
         """

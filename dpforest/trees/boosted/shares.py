@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees.boosted.queries import STEPS
 from dpforest.trees.boosted.steps import combined_levels
+from dpforest.trees.scored.gradients import GRADIENT_STEPS
 
 #: Records of its parent that a node's shares are mixed with, and weight of the noise beside them.
 _RECORDS, _NOISE = 2.0, 1.5
@@ -17,7 +17,7 @@ _LEAST = 1e-6
 
 
 def whole_shares(counts: NDArray[np.floating | np.int64]) -> NDArray[np.int64]:
-    """Class shares of nodes in whole steps, `STEPS` in all, from their released counts.
+    """Class shares of nodes in whole steps, `GRADIENT_STEPS` in all, from their released counts.
 
     Parameters
     ----------
@@ -28,8 +28,8 @@ def whole_shares(counts: NDArray[np.floating | np.int64]) -> NDArray[np.int64]:
     totals = kept.sum(axis=1, keepdims=True)
     even = np.full_like(kept, 1.0 / kept.shape[1])
     shares = np.divide(kept, totals, out=even, where=totals > 0)
-    whole = np.floor(shares * STEPS).astype(np.int64)
-    whole[np.arange(whole.shape[0]), whole.argmax(axis=1)] += STEPS - whole.sum(axis=1)
+    whole = np.floor(shares * GRADIENT_STEPS).astype(np.int64)
+    whole[np.arange(whole.shape[0]), whole.argmax(axis=1)] += GRADIENT_STEPS - whole.sum(axis=1)
     return whole
 
 

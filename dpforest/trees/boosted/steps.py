@@ -8,9 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-#: Steps of released scores: their sums are exact in doubles, and short in files.
-SCORE_STEPS = 2**12
-
 
 @dataclass(frozen=True, slots=True)
 class Scales:
@@ -128,8 +125,3 @@ def newton_steps(
         step = np.repeat(step, 2, axis=0)
         step = step + (own - step * bend) / (bend + (noise / spread) ** 2 / bend)
     return np.clip(step, -clip, clip)
-
-
-def in_score_steps(steps: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Steps rounded to multiples of 1 / SCORE_STEPS; never -0.0, which stored models lose."""
-    return np.rint(steps * SCORE_STEPS) / SCORE_STEPS + 0.0

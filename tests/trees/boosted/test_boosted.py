@@ -22,7 +22,6 @@ from dpforest.trees.boosted.growth import CountedGrowth, Growth
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.model import BoostedModel
 from dpforest.trees.boosted.plan import Role
-from dpforest.trees.boosted.queries import STEPS
 from dpforest.trees.boosted.settings import (
     MAX_DEPTH,
     SIZES,
@@ -30,14 +29,10 @@ from dpforest.trees.boosted.settings import (
     BoostedSize,
     PureSettings,
 )
-from dpforest.trees.boosted.steps import (
-    SCORE_STEPS,
-    Scales,
-    combined_levels,
-    in_score_steps,
-    newton_steps,
-)
+from dpforest.trees.boosted.steps import Scales, combined_levels, newton_steps
 from dpforest.trees.prior import base_scores, released_class_counts, start_scores
+from dpforest.trees.scored.gradients import GRADIENT_STEPS
+from dpforest.trees.scored.steps import SCORE_STEPS, in_score_steps
 from dpforest.trees.training import train_on
 
 DELTA = Fraction(1, 10**6)
@@ -170,7 +165,7 @@ def test_several_classes_begin_where_clipped_residuals_add_up_to_nothing(
     monkeypatch.setattr("dpforest.trees.boosted.learner.released_class_counts", known)
     learner = BoostedForest(*(replace(s, **NO_LOOK) for s in (SMALL.settings, SMALL.pure_settings)))
     model, plan, *_ = run(learner, facts, table_of(facts, 400), delta=delta)
-    clip = plan.shape.lattice.most / STEPS
+    clip = plan.shape.lattice.most / GRADIENT_STEPS
     if n_classes > 2 and delta:
         assert np.array_equal(model.base, start_scores(kept[0], clip))
         assert not np.allclose(model.base, base_scores(kept[0]))

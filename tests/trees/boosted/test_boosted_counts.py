@@ -15,11 +15,12 @@ from dpforest.records.base import Chunk, rows_of
 from dpforest.trees.boosted.counts import CountScore, Memberships, NodeCounts, share_factors
 from dpforest.trees.boosted.growth import Candidates, CountedGrowth
 from dpforest.trees.boosted.parts import FACTOR_STEPS, Siblings
-from dpforest.trees.boosted.queries import STEPS, LeafSums, LevelSums
+from dpforest.trees.boosted.queries import LeafSums, LevelSums
 from dpforest.trees.boosted.shares import leaf_shares, whole_shares
 from dpforest.trees.boosted.split_weights import Preference, SplitWeights
 from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.random.bins import public_bins
+from dpforest.trees.scored.gradients import GRADIENT_STEPS
 
 CODES = [12, -5, 7, 2, -2]
 CLASSES = [3, 7]
@@ -44,7 +45,7 @@ def nodes_of(table, heap, level):
 
 def twin_scores(table, growth, query, shares):
     """Scores of every candidate by itself, from the records' classes."""
-    bins, own = query.bins, np.eye(shares.shape[1], dtype=np.int64)[table.labels] * STEPS
+    bins, own = query.bins, np.eye(shares.shape[1], dtype=np.int64)[table.labels] * GRADIENT_STEPS
     cells = bins.of_code[table.offsets[:-1] + table.codes]
     node, boxes, starts = nodes_of(table, query.heap, query.level), growth._boxes, bins.starts
     out = np.full((1 << query.level, int(starts[-1])), -np.inf)
@@ -58,7 +59,7 @@ def twin_scores(table, growth, query, shares):
             left = cells[inside, f] <= b if table.ordered[f] else cells[inside, f] == b
             apart = np.abs(x[left].sum(axis=0)).sum() + np.abs(x[~left].sum(axis=0)).sum()
             assert apart % 2 == 0
-            factor = FACTOR_STEPS * STEPS // (STEPS - shares[v].min())
+            factor = FACTOR_STEPS * GRADIENT_STEPS // (GRADIENT_STEPS - shares[v].min())
             out[v, starts[f] + b] = apart // 2 * factor
     return out
 
@@ -142,9 +143,9 @@ def test_one_record_adds_one_count_to_one_node(facts_of, table_of, n_classes):
 @given(st.lists(st.integers(-50, 10**9), min_size=3, max_size=9))
 def test_shares_are_whole_and_add_up(counts):
     shares = whole_shares(np.array([counts]))
-    assert shares.min() >= 0 and shares.sum() == STEPS
+    assert shares.min() >= 0 and shares.sum() == GRADIENT_STEPS
     factor = int(share_factors(shares)[0])
-    assert factor * (STEPS - int(shares.min())) <= FACTOR_STEPS * STEPS
+    assert factor * (GRADIENT_STEPS - int(shares.min())) <= FACTOR_STEPS * GRADIENT_STEPS
 
 
 def test_without_noise_and_with_many_records_leaves_have_their_own_shares():

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from dpforest.bridge import PlanError
 from dpforest.records.base import Chunk, Sensitivity, rows_of
 from dpforest.trees.boosted.growth import Candidates, CountedGrowth, Growth
-from dpforest.trees.boosted.kernels.gradients import class_gradients, odds_gradients
 from dpforest.trees.boosted.kernels.histograms import (
     _MOST_PACKED,
     list_bins,
@@ -29,20 +28,15 @@ from dpforest.trees.boosted.parts import (
     SplitScore,
     node_factors,
 )
-from dpforest.trees.boosted.queries import (
-    STEPS,
-    BoostedMove,
-    Gradients,
-    Lattice,
-    LeafSums,
-    LevelSums,
-)
+from dpforest.trees.boosted.queries import BoostedMove, LeafSums, LevelSums
 from dpforest.trees.boosted.settings import BoostedSettings
 from dpforest.trees.boosted.split_weights import Preference, SplitWeights
 from dpforest.trees.boosted.steps import centres
 from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.random.bins import public_bins
 from dpforest.trees.scored.columns import n_score_columns
+from dpforest.trees.scored.gradients import GRADIENT_STEPS, GradientLattice, Gradients
+from dpforest.trees.scored.kernels.gradients import class_gradients, odds_gradients
 from dpforest.trees.scored.queries import ScoreHistory
 
 HALF = Fraction(1, 2)
@@ -52,7 +46,8 @@ CODES = [12, -5, 7, 2, -2]
 
 
 def lattice_of(n_classes, clip=Fraction(7, 10), weighted=False):
-    return Lattice.of(n_score_columns(n_classes), clip, Fraction(1), Fraction(1, 10), weighted)
+    n_columns = n_score_columns(n_classes)
+    return GradientLattice.of(n_columns, clip, Fraction(1), Fraction(1, 10), weighted)
 
 
 def rows_of_scores(scores, labels, lattice, unit=1):
@@ -60,10 +55,10 @@ def rows_of_scores(scores, labels, lattice, unit=1):
     out = np.empty((len(scores), 2 * lattice.n_columns), dtype=np.int32)
     if lattice.n_columns > 1:
         labels = np.asarray(labels, dtype=np.uint8)
-        class_gradients(scores, labels, STEPS, lattice.most, lattice.bend, out)
+        class_gradients(scores, labels, GRADIENT_STEPS, lattice.most, lattice.bend, out)
     else:
         labels = np.asarray(labels, dtype=np.int32)
-        sizes = STEPS, lattice.most, lattice.bend
+        sizes = GRADIENT_STEPS, lattice.most, lattice.bend
         odds_gradients(scores, labels, unit, *sizes, lattice.weighted, out)
     return out.astype(object)
 
@@ -143,7 +138,7 @@ def test_rows_are_those_of_a_slow_twin_rounded_toward_zero(n_classes):
     p = np.exp(full) / np.exp(full).sum(axis=1, keepdims=True)
     apart = np.eye(n_classes)[labels] - p
     shrunk = apart * np.minimum(1.0, 0.5 / (1.0 - p[np.arange(n), labels]))[:, None]
-    exact = np.hstack([shrunk * STEPS, p * (1 - p) * lattice.bend])
+    exact = np.hstack([shrunk * GRADIENT_STEPS, p * (1 - p) * lattice.bend])
     if n_classes == 2:
         exact = exact[:, [1, 3]]
     ours = rows_of_scores(scores, labels, lattice).astype(float)
@@ -168,7 +163,7 @@ def growth_of(facts, n_classes, scale=2.0, weighted=False):
     lattice = lattice_of(n_classes)
     if weighted:
         sizes = BoostedSettings().scales(n_classes, of_means=False)
-        lattice = Lattice.of(lattice.n_columns, *sizes, weighted)
+        lattice = GradientLattice.of(lattice.n_columns, *sizes, weighted)
     gradients = Gradients(history_of(n_classes, scale), lattice)
     weights = SplitWeights(candidates.bins.starts, facts.ordered)
     return Growth(gradients, candidates, LevelMemory(np.int64), weights)
@@ -455,7 +450,7 @@ def test_kept_residuals_are_of_their_lattice(facts_of, table_of, n_classes):
     n_columns = n_score_columns(n_classes)
     chunk, history = Chunk(table), ScoreHistory(np.resize([3.0, -3.0], n_columns))
     for clip in (Fraction(1), Fraction(1, 10)):
-        lattice = Lattice.of(n_columns, clip, Fraction(1), Fraction(1, 10))
+        lattice = GradientLattice.of(n_columns, clip, Fraction(1), Fraction(1, 10))
         rows = Gradients(history, lattice).rows(chunk)[:, :n_columns]
         assert np.abs(rows).max() <= lattice.most
         assert np.array_equal(rows, Gradients(history, lattice).rows(Chunk(table))[:, :n_columns])

@@ -15,9 +15,10 @@ from dpforest.records.base import Chunk, MemoryRecords
 from dpforest.trees.boosted import corrections
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.plan import Role
-from dpforest.trees.boosted.queries import BoostedMove, Gradients, Lattice, LeafSums
+from dpforest.trees.boosted.queries import BoostedMove, LeafSums
 from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize, PureSettings
 from dpforest.trees.boosted.steps import levels_of_leaves
+from dpforest.trees.scored.gradients import GradientLattice, Gradients
 from dpforest.trees.scored.queries import ScoreHistory
 from dpforest.trees.training import train_on
 
@@ -107,7 +108,7 @@ def test_a_record_moves_one_leaf_by_what_is_paid_for(facts_of, table_of, missing
     model, _, plan = fitted(facts, table := table_of(facts, 60))
     heap = model.feature[1], model.low[1], model.high[1]
     history = ScoreHistory(model.base).then(BoostedMove(0, heap, model.steps[1]))
-    lattice: Lattice = plan.shape.lattice
+    lattice: GradientLattice = plan.shape.lattice
     query = LeafSums(Gradients(history, lattice), heap, SIZE.depth, np.arange(8))
     kept = np.delete(np.arange(60), missing)
     fewer = replace(table, codes=np.ascontiguousarray(table.codes[kept]), labels=table.labels[kept])

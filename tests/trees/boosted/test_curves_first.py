@@ -20,11 +20,11 @@ from dpforest.trees.boosted import learner as module
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.model import BoostedModel
 from dpforest.trees.boosted.plan import OWNER, Role
-from dpforest.trees.boosted.queries import STEPS
 from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize, PureSettings
-from dpforest.trees.boosted.steps import SCORE_STEPS
 from dpforest.trees.curves.in_turn import plan as in_turn_plan
 from dpforest.trees.curves.in_turn.settings import InTurnSettings
+from dpforest.trees.scored.gradients import GRADIENT_STEPS
+from dpforest.trees.scored.steps import SCORE_STEPS
 from dpforest.trees.shapley import enumerated_values, shapley_values
 
 DELTA, PURE = Fraction(1, 10**6), Fraction(0)
@@ -199,9 +199,9 @@ def test_curvatures_and_sizes_of_a_target_shrink_with_its_residuals(means):
     """All three share the noise: beside a small residual a whole curvature would drown it."""
     plan = SMALL.plan(means(5000.0), LearnerBudget(Fraction(2), DELTA))
     lattice, clip = plan.shape.lattice, SETTINGS.clip_of_means
-    assert lattice.most == int(clip * STEPS)
-    assert lattice.bend == int(clip * SETTINGS.bend * STEPS)
-    assert lattice.mass == int(clip * SETTINGS.mass_of_means * STEPS)
+    assert lattice.most == int(clip * GRADIENT_STEPS)
+    assert lattice.bend == int(clip * SETTINGS.bend * GRADIENT_STEPS)
+    assert lattice.mass == int(clip * SETTINGS.mass_of_means * GRADIENT_STEPS)
     events = {release.role: release.event for release in releases_of(plan)}
     assert events[Role.LEAVES].l2_sensitivity_squared == lattice.row.l2_squared
 

@@ -11,10 +11,10 @@ import pytest
 from dpforest.records.base import Chunk
 from dpforest.trees.boosted.counts import Memberships
 from dpforest.trees.boosted.growth import Candidates, CountedGrowth, Growth
-from dpforest.trees.boosted.queries import Gradients, Lattice
 from dpforest.trees.boosted.split_weights import SplitWeights, apart
 from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.random.bins import public_bins
+from dpforest.trees.scored.gradients import GradientLattice, Gradients
 from dpforest.trees.scored.queries import ScoreHistory
 
 #: Two ordered features of 6 and 3 bins, and one of 4 categories.
@@ -118,7 +118,7 @@ def growth_of(kind, facts):
     tools = candidates, LevelMemory(np.int64), SplitWeights(candidates.bins.starts, facts.ordered)
     if kind == "counts":
         return CountedGrowth(Memberships(facts.n_classes), *tools)
-    lattice = Lattice.of(3, Fraction(7, 10), Fraction(1), Fraction(1, 10))
+    lattice = GradientLattice.of(3, Fraction(7, 10), Fraction(1), Fraction(1, 10))
     return Growth(Gradients(ScoreHistory(np.array([-1.0, 0.0, 1.0])), lattice), *tools)
 
 

@@ -19,16 +19,6 @@ _MOST_PACKED = 2**23
 
 
 @kernel()
-def count_bins(codes: NDArray, offsets: NDArray, of_code: NDArray, starts: NDArray) -> NDArray:
-    """Number of records in every bin, int64 of shape (total bins,)."""
-    counts = np.zeros(starts[-1], np.int64)
-    for i in range(codes.shape[0]):
-        for f in range(codes.shape[1]):
-            counts[starts[f] + of_code[offsets[f] + np.int64(codes[i, f])]] += 1
-    return counts
-
-
-@kernel()
 def list_bins(
     codes: NDArray,
     offsets: NDArray,

@@ -9,12 +9,12 @@ from dpforest.accounting.events import ObjectivePerturbation
 from dpforest.bridge import Bridge
 from dpforest.mechanisms.objective import Calibration
 from dpforest.trees.base import TableFacts
-from dpforest.trees.boosted.steps import in_score_steps
 from dpforest.trees.curves.at_once.queries import CodedRecords, CurveLosses
 from dpforest.trees.curves.at_once.sizes import AtOnceSizes, Role
 from dpforest.trees.curves.base import LearntCurves
 from dpforest.trees.prior import released_class_counts
 from dpforest.trees.scored.queries import CodeMove, ScoreHistory
+from dpforest.trees.scored.steps import in_score_steps
 
 #: Largest worth of a code, in log-odds: a share of 1 in 10^8 is as good as none.
 _MOST = 20.0

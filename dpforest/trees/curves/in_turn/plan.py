@@ -11,7 +11,6 @@ import numpy as np
 from dpforest.accounting.releases import LearnerBudget, Release, Round, Step, once
 from dpforest.bridge import Bridge
 from dpforest.trees.base import TableFacts
-from dpforest.trees.boosted.queries import Lattice
 from dpforest.trees.curves.base import LearntCurves
 from dpforest.trees.curves.in_turn.queries import counts_sensitivity
 from dpforest.trees.curves.in_turn.settings import InTurnSettings
@@ -20,6 +19,7 @@ from dpforest.trees.curves.in_turn.training import learnt_in_turn
 from dpforest.trees.prior import count_noise, prior_round
 from dpforest.trees.random.bins import public_bins
 from dpforest.trees.scored.columns import n_score_columns
+from dpforest.trees.scored.gradients import GradientLattice
 from dpforest.trees.scored.queries import residual_sensitivity
 
 #: Curvatures and records are not summed with residuals here: they count for the least there is.
@@ -46,7 +46,7 @@ class CurvesInTurn(InTurnSizes):
         pure, of_means = not budget.delta, facts.unit > 1
         signal = budget.signal(facts.approximate_rows or 0.0)
         clip = settings.clips(settings.strength(signal, facts.n_features, pure), of_means)
-        lattice = Lattice.of(n_score_columns(facts.n_classes), clip, _NOTHING, _NOTHING)
+        lattice = GradientLattice.of(n_score_columns(facts.n_classes), clip, _NOTHING, _NOTHING)
         max_bins = settings.n_bins(signal, facts.n_features, pure)
         n_bins = int(np.diff(public_bins(facts, max_bins).starts).max())
         n_cycles = settings.n_cycles(signal, facts.n_features, pure)

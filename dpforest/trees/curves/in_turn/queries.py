@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.records.base import Chunk, Sensitivity
-from dpforest.trees.boosted.kernels.histograms import count_bins
-from dpforest.trees.boosted.queries import Gradients
 from dpforest.trees.curves.in_turn.kernels.features import bin_sums
 from dpforest.trees.random.bins import Bins
+from dpforest.trees.scored.gradients import Gradients
+from dpforest.trees.scored.kernels.bin_counts import count_bins
 from dpforest.trees.scored.kernels.code_values import add_code_values
 from dpforest.trees.scored.queries import Move, layout_of
 
@@ -97,7 +97,7 @@ class ResidualSums:
         **Relation**: add or remove one record. **Proof**: its scores follow from released values
         and its own codes, so it changes no other's residuals; it lies in one bin, and adds its
         residuals there. Their sizes (`residual_sensitivity`) hold after clipping and
-        rounding, which ``boosted.kernels.gradients`` does. **Tests**:
+        rounding, which ``scored.kernels.gradients`` does. **Tests**:
         tests/trees/curves/in_turn/test_in_turn_queries.py.
         """
         return self.gradients.lattice.residuals

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dpforest.trees.base import PRIOR_ROLE
-from dpforest.trees.boosted.queries import Lattice
 from dpforest.trees.curves.in_turn.settings import InTurnSettings
+from dpforest.trees.scored.gradients import GradientLattice
 
 
 class Role:
@@ -28,12 +28,12 @@ class InTurnSizes:
     n_bins : int
         Of the feature that has most.
     n_cycles : int
-    lattice : Lattice
+    lattice : GradientLattice
     settings : InTurnSettings
     """
 
     max_bins: int
     n_bins: int
     n_cycles: int
-    lattice: Lattice
+    lattice: GradientLattice
     settings: InTurnSettings

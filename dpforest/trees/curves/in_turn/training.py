@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from dpforest.bridge import Bridge
 from dpforest.trees.base import TableFacts
-from dpforest.trees.boosted.queries import STEPS, Gradients
-from dpforest.trees.boosted.steps import in_score_steps
 from dpforest.trees.curves.base import LearntCurves
 from dpforest.trees.curves.in_turn.queries import BinCounts, FeatureMove, ResidualSums
 from dpforest.trees.curves.in_turn.sizes import InTurnSizes, Role
@@ -16,7 +14,9 @@ from dpforest.trees.curves.in_turn.smoothing import Posterior, covariance, likel
 from dpforest.trees.prior import base_scores, released_class_counts
 from dpforest.trees.random.bins import Bins, public_bins
 from dpforest.trees.scored.columns import centred
+from dpforest.trees.scored.gradients import GRADIENT_STEPS, Gradients
 from dpforest.trees.scored.queries import ScoreHistory
+from dpforest.trees.scored.steps import in_score_steps
 
 #: Floor of p (1 - p) in a class's curvature, so that rare classes take no wild steps.
 _CURVATURE_FLOOR = 0.02
@@ -64,7 +64,7 @@ class Curves:
         self.shape, self.bridge, self.facts, self.bins = shape, bridge, facts, bins
         self.sizes, self.base = sizes, base_scores(prior)
         self.history = ScoreHistory(self.base)
-        self.variance = bridge.event(Role.SUMS).variance / STEPS**2
+        self.variance = bridge.event(Role.SUMS).variance / GRADIENT_STEPS**2
         bend = _curvature(prior, shape, facts.unit > 1)
         reach = shape.settings.reach if facts.unit == 1 else shape.settings.reach_of_means
         self.reaches = reach * np.array(shape.settings.factors)
@@ -90,7 +90,7 @@ class Curves:
         query = ResidualSums(
             Gradients(self.history, self.shape.lattice), self.bins, self.facts.offsets, feature
         )
-        sums = centred(self.bridge.ask(query, Role.SUMS).noised(Role.SUMS) / STEPS)
+        sums = centred(self.bridge.ask(query, Role.SUMS).noised(Role.SUMS) / GRADIENT_STEPS)
         posteriors, old = self.posteriors[feature], self.values[feature]
         seen = np.column_stack([one.curvature for one in posteriors]) * old
         self.measured[feature] += weight * (sums + seen)
@@ -133,7 +133,7 @@ def _curvature(
     bend = np.maximum(share * (1.0 - share), _CURVATURE_FLOOR)
     if of_means:
         return bend[1:]
-    clip = shape.lattice.most / STEPS
+    clip = shape.lattice.most / GRADIENT_STEPS
     kept = float((share * np.minimum(1.0, clip / np.maximum(1.0 - share, clip))).sum())
     return kept * (bend[1:] if share.size == 2 else bend)
 

@@ -25,12 +25,12 @@ from dpforest.records.table import Table
 from dpforest.trees.additive.learner import AdditiveForest
 from dpforest.trees.additive.model import AdditiveModel
 from dpforest.trees.base import TableFacts
-from dpforest.trees.boosted.steps import SCORE_STEPS
 from dpforest.trees.curves.at_once import training as training_module
 from dpforest.trees.curves.at_once.columns import CurveColumns
 from dpforest.trees.curves.at_once.queries import CodedRecords, CurveLosses
 from dpforest.trees.curves.at_once.settings import AtOnceSettings
 from dpforest.trees.curves.at_once.sizes import Role
+from dpforest.trees.scored.steps import SCORE_STEPS
 
 CODES = [40, -5, 7, -2]
 #: Classes, and steps of a record.

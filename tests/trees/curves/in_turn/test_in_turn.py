@@ -18,14 +18,14 @@ from dpforest.exceptions import ParameterError
 from dpforest.records.base import Chunk, Sensitivity
 from dpforest.records.table import Table
 from dpforest.trees.additive.learner import AdditiveForest
-from dpforest.trees.boosted.queries import STEPS
-from dpforest.trees.boosted.steps import SCORE_STEPS
 from dpforest.trees.curves.in_turn import plan as plan_module
 from dpforest.trees.curves.in_turn.queries import ResidualSums
 from dpforest.trees.curves.in_turn.settings import COUNTS, MOST_STEPS, InTurnSettings
 from dpforest.trees.curves.in_turn.sizes import Role
 from dpforest.trees.curves.in_turn.smoothing import Posterior, covariance
 from dpforest.trees.scored.confidence import CONFIDENCE_ROLE
+from dpforest.trees.scored.gradients import GRADIENT_STEPS
+from dpforest.trees.scored.steps import SCORE_STEPS
 
 DELTA = Fraction(1, 10**6)
 IN_TURN = AdditiveForest(at_once=None)
@@ -340,7 +340,7 @@ def test_missing_values_and_categories_stand_alone(facts_of, table_of, train, mo
             return np.full_like(found, 500)
         if role == Role.SUMS:
             found = np.zeros_like(found)
-            found[place] = 200 * STEPS
+            found[place] = 200 * GRADIENT_STEPS
         return found
 
     monkeypatch.setattr(Sealed, "noised", made_up)

@@ -15,7 +15,6 @@ from dpforest.domain.targets import TARGET_STEPS
 from dpforest.records.base import Chunk, Sensitivity, rows_of
 from dpforest.records.table import Table
 from dpforest.trees.base import TableFacts
-from dpforest.trees.boosted.queries import STEPS, Gradients, Lattice
 from dpforest.trees.curves.in_turn.queries import (
     BinCounts,
     FeatureMove,
@@ -24,6 +23,7 @@ from dpforest.trees.curves.in_turn.queries import (
 )
 from dpforest.trees.random.bins import public_bins
 from dpforest.trees.scored.columns import n_score_columns
+from dpforest.trees.scored.gradients import GRADIENT_STEPS, GradientLattice, Gradients
 from dpforest.trees.scored.queries import ScoreHistory, residual_sensitivity
 
 #: More codes than bins, a category, and as many codes as bins; the ordered ones may be missing.
@@ -54,8 +54,8 @@ def facts_and_table(task: str, n_records: int, seed: int = 0) -> tuple[TableFact
     return facts, table if targets is None else replace(table, targets=targets)
 
 
-def lattice_of(task: str, clip: Fraction = Fraction(7, 10)) -> Lattice:
-    return Lattice.of(n_score_columns(CLASSES[task]), clip, Fraction(0), Fraction(0))
+def lattice_of(task: str, clip: Fraction = Fraction(7, 10)) -> GradientLattice:
+    return GradientLattice.of(n_score_columns(CLASSES[task]), clip, Fraction(0), Fraction(0))
 
 
 def sums_of(facts, task, feature, base, moves=(), clip=Fraction(7, 10)) -> ResidualSums:
@@ -88,14 +88,14 @@ def clipped(task, lattice, base, moves, table) -> np.ndarray:
     scores = np.tile(np.asarray(base, dtype=float), (table.n_records, 1))
     for move in moves:
         scores += move.values[table.codes[:, move.feature]]
-    most = lattice.most / STEPS
+    most = lattice.most / GRADIENT_STEPS
     if task != "three":
         y = table.labels if table.targets is None else table.targets / TARGET_STEPS
-        return np.clip(y[:, None] - 1 / (1 + np.exp(-scores)), -most, most) * STEPS
+        return np.clip(y[:, None] - 1 / (1 + np.exp(-scores)), -most, most) * GRADIENT_STEPS
     p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     apart = np.eye(3)[table.labels] - p
     half = np.abs(apart).sum(axis=1, keepdims=True) / 2
-    return apart * np.minimum(1.0, most / np.maximum(half, 1e-300)) * STEPS
+    return apart * np.minimum(1.0, most / np.maximum(half, 1e-300)) * GRADIENT_STEPS
 
 
 def test_counts_are_those_of_bins():
