@@ -1,4 +1,4 @@
-"""ClassScores: what scikit-learn asks of classifiers beside ``predict_proba``, in its shapes."""
+"""Class scores: what scikit-learn asks of classifiers beside ``predict_proba``, and softmax."""
 
 from __future__ import annotations
 
@@ -53,8 +53,21 @@ class ClassScores:
         return self.predict_proba(X)
 
 
+def softmax(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shares of classes from log-odds, each row adding up to 1.
+
+    Parameters
+    ----------
+    weights : ndarray of float64, shape (n, n_classes)
+        Log-odds.
+    """
+    shares = np.exp(weights - weights.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    return shares
+
+
 def log_shares(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Logarithms of ``softmax``, finite where a share is too small for a double.
+    """Logarithms of `softmax`, finite where a share is too small for a double.
 
     Parameters
     ----------

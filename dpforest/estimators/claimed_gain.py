@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.decisions import softmax
 from dpforest.estimators.claims import ClaimedGain
 from dpforest.trees.base import TableFacts
 from dpforest.trees.multinomial.model import MultinomialModel
@@ -55,7 +56,5 @@ def _shares_of(model: Any, facts: TableFacts) -> tuple[Floats, Floats] | None:
     if isinstance(model, MultinomialModel):
         return None
     codes = made_up(model, facts, N_RECORDS).table.codes
-    odds = model.log_odds(np.ascontiguousarray(codes))
-    shares = np.exp(odds - odds.max(axis=1, keepdims=True))
-    shares /= shares.sum(axis=1, keepdims=True)
+    shares = softmax(model.log_odds(np.ascontiguousarray(codes)))
     return shares, np.full(len(shares), 1.0 / len(shares))

@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.accounting.releases import LearnerBudget
-from dpforest.decisions import ClassScores, log_shares
+from dpforest.decisions import ClassScores, log_shares, softmax
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.base import PrivateEstimator
@@ -47,7 +47,7 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
         """Probabilities from scores in the order of declaration, columns as ``classes_``."""
         weights = scores[:, self._order_]
         if self.model_.link == "softmax":
-            weights = np.exp(weights - weights.max(axis=1, keepdims=True))
+            return softmax(weights)
         return weights / weights.sum(axis=1, keepdims=True)
 
     def _link(self) -> Link:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.decisions import softmax
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.records.table import Table
 from dpforest.trees.base import KnownSizes, ReleasedModel, TableFacts
@@ -73,9 +74,7 @@ def _table(
     """The records with labels, or targets, that follow the model."""
     dtype = np.uint8 if facts.n_codes.max() <= 256 else np.uint16
     flat = np.ascontiguousarray(codes.astype(dtype))
-    odds = model.log_odds(flat)
-    shares = np.exp(odds - odds.max(axis=1, keepdims=True))
-    shares /= shares.sum(axis=1, keepdims=True)
+    shares = softmax(model.log_odds(flat))
     label_dtype = np.uint8 if facts.n_classes <= 256 else np.uint16
     places = (generator.random(codes.shape[0])[:, None] > shares.cumsum(axis=1)).sum(axis=1)
     labels = np.minimum(places, facts.n_classes - 1).astype(label_dtype)

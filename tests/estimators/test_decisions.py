@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
@@ -16,8 +19,9 @@ from dpforest import (
     MultinomialForestClassifier,
     PrivateForestClassifier,
     SafeBayesianForestClassifier,
+    decisions,
 )
-from dpforest.decisions import log_shares
+from dpforest.decisions import log_shares, softmax
 
 KINDS = [("rules", 0), ("one_shot", 0), ("refitted", 1e-6), ("boosted", 1e-6),
          ("additive", 1e-6), ("multinomial", 0)]  # fmt: skip
@@ -93,3 +97,19 @@ def test_shares_too_small_for_a_double_have_finite_scores():
     assert np.isfinite(found).all() and found[0, 1] == pytest.approx(-2001.313261687518)
     assert (found[1] == found[1, 0]).all() and found[1, 0] == pytest.approx(-np.log(3))
     assert (found.argsort(axis=1)[0] == [1, 0, 2]).all()
+
+
+def test_shares_of_large_scores_do_not_overflow_and_have_these_logarithms():
+    weights = np.array([[0.0, -3.0, 1000.0], [5.0, 5.0, 5.0], [-1e5, 0.5, 1.0]])
+    found = softmax(weights)
+    assert np.array_equal(found.sum(axis=1), np.ones(3)) and (found[1] == found[1, 0]).all()
+    assert found[2, 2] / found[2, 1] == pytest.approx(np.e**0.5) and found[2, 0] == 0.0
+    seen = found > 0
+    assert np.array_equal(np.log(found[seen]), log_shares(weights)[seen])
+
+
+def test_softmax_is_written_once():
+    sources = Path(decisions.__file__).parent.rglob("*.py")
+    written = re.compile(r"np\.exp\((\w+) - \1\.max\(axis=1, keepdims=True\)\)\n\s+shares")
+    found = [path for path in sources if written.search(path.read_text(encoding="utf-8"))]
+    assert found == [Path(decisions.__file__)]
