@@ -143,19 +143,42 @@ def forest_from_data(
     ModelFormatError
     """
     with reading(_TREES):
-        n_trees, n_nodes = shape = np.shape(data["feature"])
-        complete = n_trees > 0 and n_nodes > 0 and n_nodes & (n_nodes + 1) == 0
-        require(complete, _TREES, "its trees are not complete")
+        feature, low, high = splits_from_data(data, n_codes, _TREES)
         require(data["n_classes"] == n_classes, _TREES, "it is of other classes")
         variance = float(data["noise_variance"])
         require(0 <= variance < np.inf, _TREES, "its noise has no variance")
-        feature = whole_numbers(data["feature"], shape, _TREES, -1, n_codes.size - 1, np.int32)
-        low, high = (whole_numbers(data[key], shape, _TREES, *_ANY) for key in ("low", "high"))
-        ends = n_codes[feature]  # of the last feature where there is no split
-        inside = (feature == -1) | ((low >= 0) & (low <= high) & (high < ends))
-        require(inside.all(), _TREES, "a split lies outside its feature")
-        labels, counts = _leaves(data, (n_trees, n_nodes + 1), n_classes)
+        labels, counts = _leaves(data, (len(feature), feature.shape[1] + 1), n_classes)
         return ReleasedTrees(feature, low, high, labels, counts, variance, n_classes)
+
+
+def splits_from_data(
+    data: dict[str, Any], n_codes: NDArray[np.int64], kind: str
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    """Feature of every split, -1 where there is none, and the first and last code that go left.
+
+    Parameters
+    ----------
+    data : dict
+        Of complete trees of one depth, with ``feature``, ``low`` and ``high``.
+    n_codes : ndarray of int64, shape (D,)
+        Codes of each feature, from the domain.
+    kind : str
+        What is read, for the message.
+
+    Raises
+    ------
+    ModelFormatError
+    """
+    n_trees, n_nodes = shape = np.shape(data["feature"])
+    complete = n_trees > 0 and n_nodes > 0 and n_nodes & (n_nodes + 1) == 0
+    require(complete, kind, "its trees are not complete")
+    feature = whole_numbers(data["feature"], shape, kind, -1, n_codes.size - 1, np.int32)
+    most = int(n_codes.max()) - 1
+    low, high = (whole_numbers(data[key], shape, kind, 0, most) for key in ("low", "high"))
+    ends = n_codes[feature]  # of the last feature where there is no split
+    inside = (feature == -1) | ((low <= high) & (high < ends))
+    require(inside.all(), kind, "a split lies outside its feature")
+    return feature, low, high
 
 
 def _leaves(

@@ -191,6 +191,17 @@ def test_splits_out_of_bounds(key, value, stored):
         read(stored)
 
 
+@pytest.mark.parametrize(("key", "value"), [("low", -1), ("low", 256), ("high", -1), ("high", 256)])
+def test_codes_out_of_bounds_where_no_split_is(key, value, stored):
+    """As of boosted trees: nothing looks at them, and nothing writes them."""
+    forest = stored["released"]["model"]
+    forest["feature"][1][2], forest["low"][1][2], forest["high"][1][2] = -1, 0, 0
+    read(stored)
+    forest[key][1][2] = value
+    with pytest.raises(ModelFormatError):
+        read(stored)
+
+
 @pytest.mark.parametrize("key", ["feature", "low", "high", "labels", "counts"])
 @pytest.mark.parametrize("damage", ["tree", "node", "flat", "empty", "none"])
 def test_shapes_that_do_not_fit(key, damage, stored, stored_labels):

@@ -17,7 +17,7 @@ from dpforest.trees.curves.base import PlannedCurves
 from dpforest.trees.curves.choice import planned_curves
 from dpforest.trees.curves.in_turn.settings import InTurnSettings
 from dpforest.trees.scored.confidence import length_of_all
-from dpforest.trees.scored.steps import in_score_steps
+from dpforest.trees.scored.score_steps import in_score_steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from dpforest.trees.importances import in_shares
 from dpforest.trees.partial import with_both_classes
 from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.scored.kernels.code_values import add_code_values
-from dpforest.trees.scored.steps import SCORE_STEPS
-from dpforest.trees.stored import LARGEST, reading, real_numbers, require, whole_numbers
+from dpforest.trees.scored.score_steps import scores_from_steps, steps_to_data
+from dpforest.trees.stored import LARGEST, reading, real_numbers, require
 
 _KIND = "additive model"
 
@@ -79,7 +79,7 @@ class AdditiveModel(LogOddsModel):
             "n_classes": self.n_classes,
             "offsets": self.offsets.tolist(),
             "base": self.base.tolist(),
-            "code_values": np.rint(self.code_values * SCORE_STEPS).astype(np.int64).tolist(),
+            "code_values": steps_to_data(self.code_values),
             "sizes": self.sizes.tolist(),
         }
 
@@ -97,12 +97,10 @@ class AdditiveModel(LogOddsModel):
             require(data["n_classes"] == n_classes, _KIND, "its classes are not the domain's")
             require(data["offsets"] == offsets.tolist(), _KIND, "its codes are not the domain's")
             total, n_columns = int(offsets[-1]), n_score_columns(n_classes)
-            shape = (total, n_columns)
-            values = whole_numbers(data["code_values"], shape, _KIND, -(2**40), 2**40)
             return cls(
                 n_classes=n_classes,
                 offsets=offsets,
                 base=real_numbers(data["base"], (n_columns,), "base of scores"),
-                code_values=values / SCORE_STEPS,
+                code_values=scores_from_steps(data["code_values"], (total, n_columns), _KIND),
                 sizes=real_numbers(data["sizes"], (total,), "sizes of codes", 0.0, LARGEST),
             )

@@ -14,7 +14,7 @@ from dpforest.trees.boosted.steps import Scales, levels_of_leaves, newton_steps
 from dpforest.trees.multinomial.segments import Heap
 from dpforest.trees.scored.gradients import GRADIENT_STEPS, Gradients
 from dpforest.trees.scored.queries import ScoreHistory
-from dpforest.trees.scored.steps import in_score_steps
+from dpforest.trees.scored.score_steps import in_score_steps
 
 #: A tree's splits, steps of its leaves, and their sizes.
 Grown = tuple[Heap, NDArray[np.float64], NDArray[np.float64]]

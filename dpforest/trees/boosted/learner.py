@@ -36,7 +36,7 @@ from dpforest.trees.random.bins import asked_bins
 from dpforest.trees.scored.confidence import length_of_all
 from dpforest.trees.scored.gradients import GRADIENT_STEPS, Gradients
 from dpforest.trees.scored.queries import ScoreHistory
-from dpforest.trees.scored.steps import in_score_steps
+from dpforest.trees.scored.score_steps import in_score_steps
 
 
 @dataclass(frozen=True, slots=True)

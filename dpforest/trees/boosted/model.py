@@ -19,9 +19,9 @@ from dpforest.trees.partial import (
 )
 from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.scored.kernels.code_values import add_code_values
-from dpforest.trees.scored.steps import SCORE_STEPS
-from dpforest.trees.shown import shown_codes
-from dpforest.trees.stored import LARGEST, reading, real_numbers, require, whole_numbers
+from dpforest.trees.scored.score_steps import scores_from_steps, steps_to_data
+from dpforest.trees.shown import codes_to_explain
+from dpforest.trees.stored import LARGEST, reading, real_numbers, require, splits_from_data
 
 _KIND = "boosted forest"
 
@@ -98,10 +98,7 @@ class BoostedModel(LogOddsModel):
 
         In the curves the other features count with the plain mean of their codes' values.
         """
-        n_codes = int(facts.n_codes[feature])
-        codes = np.arange(n_codes)
-        if facts.ordered[feature]:
-            codes = shown_codes(n_codes, bool(facts.has_missing_code[feature]))
+        codes = codes_to_explain(feature, facts)
         sent_left = range_sends_left(self.low, self.high, codes)
         scores = partial_scores(
             feature, codes.size, self.feature, sent_left, self.sizes, self.steps
@@ -113,7 +110,9 @@ class BoostedModel(LogOddsModel):
 
     def to_data(self) -> dict[str, Any]:
         """The model as JSON-ready data; ``from_data`` reads it back."""
-        values = {} if self.code_values is None else {"code_values": _in_steps(self.code_values)}
+        values = (
+            {} if self.code_values is None else {"code_values": steps_to_data(self.code_values)}
+        )
         return {
             "kind": "boosted",
             "n_classes": self.n_classes,
@@ -121,7 +120,7 @@ class BoostedModel(LogOddsModel):
             "feature": self.feature.tolist(),
             "low": self.low.tolist(),
             "high": self.high.tolist(),
-            "steps": _in_steps(self.steps),
+            "steps": steps_to_data(self.steps),
             "sizes": self.sizes.tolist(),
             **values,
         }
@@ -135,23 +134,15 @@ class BoostedModel(LogOddsModel):
         ModelFormatError
         """
         with reading(_KIND):
-            n_classes, n_codes = facts.n_classes, facts.n_codes
+            n_classes = facts.n_classes
             require(data["kind"] == "boosted", _KIND, "it is of another kind")
             require(data["n_classes"] == n_classes, _KIND, "its classes are not the domain's")
-            n_trees, n_nodes = shape = np.shape(data["feature"])
-            complete = n_trees > 0 and n_nodes > 0 and n_nodes & (n_nodes + 1) == 0
-            require(complete, _KIND, "its trees are not complete")
-            feature = whole_numbers(data["feature"], shape, _KIND, -1, n_codes.size - 1, np.int32)
-            most = int(n_codes.max()) - 1
-            low, high = (whole_numbers(data[k], shape, _KIND, 0, most) for k in ("low", "high"))
-            inside = (feature == -1) | ((low <= high) & (high < n_codes[feature]))
-            require(inside.all(), _KIND, "a split lies outside its feature")
-            n_columns, leaves = n_score_columns(n_classes), (n_trees, n_nodes + 1)
-            steps = whole_numbers(data["steps"], (*leaves, n_columns), _KIND, -(2**40), 2**40)
+            feature, low, high = splits_from_data(data, facts.n_codes, _KIND)
+            n_columns, leaves = n_score_columns(n_classes), (len(feature), feature.shape[1] + 1)
             values = None
             if "code_values" in data:
                 wanted = int(facts.offsets[-1]), n_columns
-                values = whole_numbers(data["code_values"], wanted, _KIND, -(2**40), 2**40)
+                values = scores_from_steps(data["code_values"], wanted, _KIND)
             return cls(
                 n_classes=n_classes,
                 offsets=facts.offsets,
@@ -159,12 +150,7 @@ class BoostedModel(LogOddsModel):
                 feature=feature,
                 low=low,
                 high=high,
-                steps=steps / SCORE_STEPS,
+                steps=scores_from_steps(data["steps"], (*leaves, n_columns), _KIND),
                 sizes=real_numbers(data["sizes"], leaves, "sizes of leaves", 0.0, LARGEST),
-                code_values=None if values is None else values / SCORE_STEPS,
+                code_values=values,
             )
-
-
-def _in_steps(scores: NDArray[np.float64]) -> Any:
-    """Scores as lists of whole steps."""
-    return np.rint(scores * SCORE_STEPS).astype(np.int64).tolist()

@@ -13,7 +13,7 @@ from dpforest.trees.multinomial.heaps import ReleasedTrees
 from dpforest.trees.multinomial.kernels.predict import sum_leaf_values
 from dpforest.trees.multinomial.leaf_values import PROBABILITY_FLOOR, LeafValues, leaf_values
 from dpforest.trees.partial import partial_scores, range_sends_left
-from dpforest.trees.shown import shown_codes
+from dpforest.trees.shown import codes_to_explain
 from dpforest.trees.stored import forest_from_data, forest_to_data, reading, require
 
 
@@ -73,18 +73,12 @@ class MultinomialModel(ModelTraits):
 
     def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
         """Mean ``scores`` at every shown code of one feature, shape (codes, n_classes)."""
-        forest, codes = self.forest, self._shown(feature, facts)
+        forest, codes = self.forest, codes_to_explain(feature, facts)
         sent_left = range_sends_left(forest.low, forest.high, codes)
         scores = partial_scores(
             feature, codes.size, forest.feature, sent_left, self._masses(), self.values.values
         )
         return scores + self.values.base
-
-    def _shown(self, feature: int, facts: TableFacts) -> NDArray[np.int64]:
-        n_codes = int(facts.n_codes[feature])
-        if not facts.ordered[feature]:
-            return np.arange(n_codes)
-        return shown_codes(n_codes, bool(facts.has_missing_code[feature]))
 
     def _masses(self) -> NDArray[np.float64]:
         """Released sizes of leaves, (n_trees, n_leaves); labels tell none, so all are alike."""

@@ -12,6 +12,7 @@ from dpforest.trees.base import KnownSizes, LogOddsModel, TableFacts
 from dpforest.trees.importances import in_shares, spread_by_feature
 from dpforest.trees.partial import mask_sends_left, partial_scores, with_both_classes
 from dpforest.trees.random.trees import RandomTrees
+from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.stored import reading, real_numbers, require
 
 _KIND = "one-shot forest"
@@ -47,9 +48,7 @@ class OneShotModel(LogOddsModel):
         """Class scores of coded records, shape (n, n_classes); softmax makes them probabilities."""
         scores = np.tile(self.base, (codes.shape[0], 1))
         self.trees.add_values(np.ascontiguousarray(codes), self.values, scores)
-        if self.n_classes > 2:
-            return scores
-        return np.column_stack([np.zeros(scores.shape[0]), scores[:, 0]])
+        return with_both_classes(scores)
 
     def feature_importances(self) -> NDArray[np.float64]:
         """Share of the spread of scores that each feature's splits make, shape (D,).
@@ -95,7 +94,7 @@ class OneShotModel(LogOddsModel):
             require(data["n_classes"] == n_classes, _KIND, "its classes are not the domain's")
             require(data["n_features"] == n_features, _KIND, "its features are not the domain's")
             trees = RandomTrees.from_data(data["trees"], facts)
-            n_columns = 1 if n_classes == 2 else n_classes
+            n_columns = n_score_columns(n_classes)
             leaves = trees.n_trees, trees.n_leaves
             return cls(
                 n_classes=n_classes,

@@ -61,9 +61,7 @@ class RefittedModel(LogOddsModel):
         if self.code_values is not None:
             add_code_values(flat, self.offsets, self.code_values, scores)
         self.trees.add_values(flat, self.steps, scores)
-        if self.n_classes > 2:
-            return scores
-        return np.column_stack([np.zeros(scores.shape[0]), scores[:, 0]])
+        return with_both_classes(scores)
 
     def feature_importances(self) -> NDArray[np.float64]:
         """Share of the spread of scores that each feature's splits and code values make.

@@ -14,7 +14,7 @@ from dpforest.trees.additive.model import AdditiveModel
 from dpforest.trees.curves.in_turn.queries import FeatureMove
 from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.scored.queries import ScoreHistory
-from dpforest.trees.scored.steps import in_score_steps
+from dpforest.trees.scored.score_steps import in_score_steps
 
 CODES = [5, -3, 4]
 CLASSES = [2, 4]

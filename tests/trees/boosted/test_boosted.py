@@ -32,7 +32,7 @@ from dpforest.trees.boosted.settings import (
 from dpforest.trees.boosted.steps import Scales, combined_levels, newton_steps
 from dpforest.trees.prior import base_scores, released_class_counts, start_scores
 from dpforest.trees.scored.gradients import GRADIENT_STEPS
-from dpforest.trees.scored.steps import SCORE_STEPS, in_score_steps
+from dpforest.trees.scored.score_steps import SCORE_STEPS, in_score_steps
 from dpforest.trees.training import train_on
 
 DELTA = Fraction(1, 10**6)

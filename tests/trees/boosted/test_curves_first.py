@@ -24,7 +24,7 @@ from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize, PureSe
 from dpforest.trees.curves.in_turn import plan as in_turn_plan
 from dpforest.trees.curves.in_turn.settings import InTurnSettings
 from dpforest.trees.scored.gradients import GRADIENT_STEPS
-from dpforest.trees.scored.steps import SCORE_STEPS
+from dpforest.trees.scored.score_steps import SCORE_STEPS
 from dpforest.trees.shapley import enumerated_values, shapley_values
 
 DELTA, PURE = Fraction(1, 10**6), Fraction(0)

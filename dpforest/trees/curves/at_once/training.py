@@ -14,7 +14,7 @@ from dpforest.trees.curves.at_once.sizes import AtOnceSizes, Role
 from dpforest.trees.curves.base import LearntCurves
 from dpforest.trees.prior import released_class_counts
 from dpforest.trees.scored.queries import CodeMove, ScoreHistory
-from dpforest.trees.scored.steps import in_score_steps
+from dpforest.trees.scored.score_steps import in_score_steps
 
 #: Largest worth of a code, in log-odds: a share of 1 in 10^8 is as good as none.
 _MOST = 20.0

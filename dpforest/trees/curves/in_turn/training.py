@@ -16,7 +16,7 @@ from dpforest.trees.random.bins import Bins, public_bins
 from dpforest.trees.scored.columns import centred
 from dpforest.trees.scored.gradients import GRADIENT_STEPS, Gradients
 from dpforest.trees.scored.queries import ScoreHistory
-from dpforest.trees.scored.steps import in_score_steps
+from dpforest.trees.scored.score_steps import in_score_steps
 
 #: Floor of p (1 - p) in a class's curvature, so that rare classes take no wild steps.
 _CURVATURE_FLOOR = 0.02

@@ -30,7 +30,7 @@ from dpforest.trees.curves.at_once.columns import CurveColumns
 from dpforest.trees.curves.at_once.queries import CodedRecords, CurveLosses
 from dpforest.trees.curves.at_once.settings import AtOnceSettings
 from dpforest.trees.curves.at_once.sizes import Role
-from dpforest.trees.scored.steps import SCORE_STEPS
+from dpforest.trees.scored.score_steps import SCORE_STEPS
 
 CODES = [40, -5, 7, -2]
 #: Classes, and steps of a record.

@@ -25,7 +25,7 @@ from dpforest.trees.curves.in_turn.sizes import Role
 from dpforest.trees.curves.in_turn.smoothing import Posterior, covariance
 from dpforest.trees.scored.confidence import CONFIDENCE_ROLE
 from dpforest.trees.scored.gradients import GRADIENT_STEPS
-from dpforest.trees.scored.steps import SCORE_STEPS
+from dpforest.trees.scored.score_steps import SCORE_STEPS
 
 DELTA = Fraction(1, 10**6)
 IN_TURN = AdditiveForest(at_once=None)
