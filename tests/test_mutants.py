@@ -76,7 +76,7 @@ WITHOUT = {
         estimators/shapley
         trees/heard trees/population trees/renoised trees/shapley""",
     "public facts, settings and sizes": """
-        trees/passes
+        trees/passes trees/scored/clips
         trees/curves/base trees/curves/in_turn/sizes trees/curves/at_once/sizes
         domain/complaints domain/files
         domain/matrix estimators/names estimators/forecast trees/base""",

@@ -10,6 +10,7 @@ from dpforest.checks import check_integer, check_part, check_share
 from dpforest.exceptions import ParameterError
 from dpforest.trees.curves.at_once.settings import AtOnceSettings
 from dpforest.trees.curves.in_turn.settings import InTurnSettings
+from dpforest.trees.scored.clips import clip_of_targets
 
 #: Below so many declared rows a fit is quick enough for more candidates, worth .1 of a point.
 FEW_ROWS = 10_000
@@ -206,8 +207,8 @@ class RefittedSettings:
         """Largest residual, or half of the L1 of several, by the public signal R."""
         if not of_means:
             return self.clip if n_classes > 2 or signal < self.clip_signal else self.clip_of_much
-        times = Fraction((signal / self.clip_signal_of_means) ** 0.5).limit_denominator(1000)
-        return min(max(self.clip_of_means, times * self.clip_of_means), self.most_clip_of_means)
+        ends = self.clip_of_means, self.most_clip_of_means
+        return clip_of_targets(signal, self.clip_signal_of_means, *ends)
 
     def starts_with_curves(self, signal: float, n_features: int, of_means: bool) -> bool:
         """True if a regression's budget carries a curve for each feature."""

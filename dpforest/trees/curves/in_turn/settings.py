@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpforest.checks import check_setting
+from dpforest.trees.scored.clips import clip_of_targets
 
 #: Questions that a training with a delta asks, about.
 MOST_STEPS = 1000
@@ -129,8 +130,8 @@ class InTurnSettings:
         """Largest residual."""
         if not of_means:
             return self.clip if strength < self.much_strength else self.clip_of_much
-        times = Fraction((strength / self.clip_strength) ** 0.5).limit_denominator(1000)
-        return min(max(self.clip_of_means, times * self.clip_of_means), self.most_clip_of_means)
+        ends = self.clip_of_means, self.most_clip_of_means
+        return clip_of_targets(strength, self.clip_strength, *ends)
 
     def knows_bends(self, signal: float, n_features: int, pure: bool) -> bool:
         """True if the budget carries more than the rough run of each feature's curve."""
