@@ -43,6 +43,25 @@ class FixedPlan(Protocol):
 P = TypeVar("P", bound=FixedPlan)
 
 
+def within_budget(budget: LearnerBudget, plan_of_total: Callable[[Fraction], P]) -> P:
+    """The plan of a whole budget: of its epsilon where that is pure, else of its rho.
+
+    Parameters
+    ----------
+    budget : LearnerBudget
+    plan_of_total : callable
+        Makes a plan that adds up to at most a total, in the budget's currency.
+
+    Returns
+    -------
+    FixedPlan
+        In rho with less noise under a certificate, as `tightened` says.
+    """
+    if not budget.delta:
+        return plan_of_total(budget.epsilon)
+    return tightened(plan_of_total, budget)
+
+
 def tightened(build: Callable[[Fraction], P], budget: LearnerBudget) -> P:
     """The plan of a budget in rho, or one with less noise under a certificate.
 

@@ -7,26 +7,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
-from dpforest.accounting.releases import Release, Round, once, priced_noise
+from dpforest.accounting.releases import Release, Round, once
 from dpforest.bridge import Bridge
-from dpforest.records.base import ClassCounts, Sensitivity
+from dpforest.records.base import ClassCounts
 from dpforest.trees.base import PRIOR_ROLE, prior_text
+from dpforest.trees.priced_events import count_noise
 
-#: Noise on counts, in either currency.
-CountNoise = GeometricNoise | DiscreteGaussianNoise
 #: Of the interval in which `start_scores` looks.
 _HALVINGS = 60
-
-
-def count_noise(sensitivity: Sensitivity, share: Fraction, pure: bool) -> CountNoise:
-    """Noise that costs at most a share: of epsilon where it is pure, else of rho.
-
-    A variance is rounded up.
-    """
-    if pure:
-        return GeometricNoise(share, sensitivity.l1)
-    return priced_noise(sensitivity.l2_squared, share)
 
 
 def prior_round(owner: str, unit: int, share: Fraction, pure: bool = False) -> Round:

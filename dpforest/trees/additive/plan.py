@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from dpforest.accounting.releases import LearnerBudget, Plan
-from dpforest.accounting.tightening import tightened
+from dpforest.accounting.tightening import within_budget
 from dpforest.trees.base import TableFacts
 from dpforest.trees.curves.base import PlannedCurves
 from dpforest.trees.scored.confidence import (
@@ -34,7 +34,7 @@ def build_plan(
     """
     looks = facts.n_classes > 2 and confidence_is_affordable(facts, budget, confidence_share)
     of_total = _plan_of(facts, budget, curves, confidence_share if looks else Fraction(0))
-    return tightened(of_total, budget) if budget.delta else of_total(budget.epsilon)
+    return within_budget(budget, of_total)
 
 
 def _plan_of(

@@ -7,10 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpforest.accounting.events import Event, ExponentialSelection, PermuteAndFlipSelection
-from dpforest.accounting.rationals import sqrt_in_steps
 from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, Step
-from dpforest.accounting.tightening import tightened
+from dpforest.accounting.tightening import within_budget
 from dpforest.records.base import Sensitivity
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.boosted.counts import ONE_COUNT, CountScore
@@ -24,7 +22,7 @@ from dpforest.trees.curves.at_once.sizes import Role as AtOnceRole
 from dpforest.trees.curves.base import PlannedCurves
 from dpforest.trees.curves.in_turn.sizes import Role as CurveRole
 from dpforest.trees.curves.start import beginning, curves_to_begin_with, signal_after
-from dpforest.trees.prior import count_noise
+from dpforest.trees.priced_events import count_noise, selection_event
 from dpforest.trees.random.bins import (
     QUANTILES_ROLE,
     bins_in_words,
@@ -41,7 +39,6 @@ from dpforest.trees.scored.confidence import (
 from dpforest.trees.scored.gradients import GradientLattice
 
 OWNER = "boosted"
-_ROOT_SCALE = 2**40
 #: Steps of a level's share, so that sums of rationals stay short.
 _WEIGHTS = 2**10
 
@@ -124,9 +121,7 @@ def build_plan(
     settings : BoostedSettings
         For that budget.
     """
-    if not budget.delta:
-        return _plan_of_total(facts, budget, settings, budget.epsilon)
-    return tightened(lambda rho: _plan_of_total(facts, budget, settings, rho), budget)
+    return within_budget(budget, lambda total: _plan_of_total(facts, budget, settings, total))
 
 
 def _plan_of_total(
@@ -260,11 +255,7 @@ def _downward(depth: int, ratio: float) -> list[Fraction]:
 
 
 def _splits(tree: _Tree, level: int, share: Fraction) -> Release:
-    event: Event
-    if tree.pure:
-        event = PermuteAndFlipSelection(share, tree.score_range)
-    else:
-        event = ExponentialSelection(sqrt_in_steps(8 * share, _ROOT_SCALE), tree.score_range)
+    event = selection_event(share, tree.score_range, tree.pure)
     n_trees = tree.shape.n_rounds if tree.times else 1
     text = f"splits of {n_trees} tree{'s' * (n_trees > 1)} with {tree.shape.depth} levels"
     return Release(tree.roles.splits, event, 2**level, level, text)

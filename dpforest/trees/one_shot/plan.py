@@ -11,9 +11,8 @@ from dpforest.accounting.events import (
     Event,
     ExponentialSelection,
 )
-from dpforest.accounting.rationals import sqrt_in_steps
 from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, once
-from dpforest.accounting.tightening import tightened
+from dpforest.accounting.tightening import within_budget
 from dpforest.records.base import ClassCounts
 from dpforest.records.rows import Totals
 from dpforest.trees.base import (
@@ -25,7 +24,7 @@ from dpforest.trees.base import (
 )
 from dpforest.trees.one_shot.queries import MedianRank, tables_sensitivity
 from dpforest.trees.one_shot.settings import N_SCORE_BINS, OneShotSettings, OneShotSize
-from dpforest.trees.prior import CountNoise, count_noise
+from dpforest.trees.priced_events import CountNoise, count_noise, exponential_selection
 from dpforest.trees.random.bins import (
     QUANTILES_ROLE,
     bins_in_words,
@@ -34,7 +33,6 @@ from dpforest.trees.random.bins import (
 )
 
 OWNER = "one_shot"
-_ROOT_SCALE = 2**40
 
 
 class Role:
@@ -83,9 +81,7 @@ def build_plan(
         Pure epsilon pays for geometric noise, (epsilon, delta) for discrete Gaussian noise.
     settings : OneShotSettings
     """
-    if not budget.delta:
-        return _plan_of_total(facts, budget, settings, budget.epsilon)
-    return tightened(lambda rho: _plan_of_total(facts, budget, settings, rho), budget)
+    return within_budget(budget, lambda total: _plan_of_total(facts, budget, settings, total))
 
 
 def _plan_of_total(
@@ -150,8 +146,7 @@ def _calibration(
         share = total * settings.histogram_share
         return count_noise(tables_sensitivity(1, facts.unit), share, not budget.delta), share
     share = total * settings.selection_share
-    epsilon = sqrt_in_steps(8 * share, _ROOT_SCALE) if budget.delta else share
-    return ExponentialSelection(epsilon, Totals.score_range), share
+    return exponential_selection(share, Totals.score_range, not budget.delta), share
 
 
 def _needed_signal(facts: TableFacts, settings: OneShotSettings) -> float:

@@ -19,7 +19,7 @@ from dpforest.bridge import Bridge
 from dpforest.records.base import Released
 from dpforest.trees.base import QUANTILES_ROLE as QUANTILES_ROLE
 from dpforest.trees.base import TableFacts
-from dpforest.trees.prior import count_noise
+from dpforest.trees.priced_events import count_noise
 from dpforest.trees.random.groups import FEW, PURE_FEW, GroupCounts
 
 #: Share of a bin's mass that goes by cells rather than by records, so that the thin tail of a

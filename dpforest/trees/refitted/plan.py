@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
 
-from dpforest.accounting.events import Event, ExponentialSelection, PermuteAndFlipSelection
-from dpforest.accounting.rationals import sqrt_in_steps
 from dpforest.accounting.releases import (
     LearnerBudget,
     Plan,
@@ -16,13 +14,13 @@ from dpforest.accounting.releases import (
     Step,
     once,
 )
-from dpforest.accounting.tightening import tightened
+from dpforest.accounting.tightening import within_budget
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.curves.at_once.sizes import Role as AtOnceRole
 from dpforest.trees.curves.base import PlannedCurves
 from dpforest.trees.curves.in_turn.sizes import Role as CurveRole
 from dpforest.trees.curves.start import beginning, curves_to_begin_with, signal_after
-from dpforest.trees.prior import count_noise
+from dpforest.trees.priced_events import count_noise, selection_event
 from dpforest.trees.random.bins import (
     QUANTILES_ROLE,
     bins_in_words,
@@ -46,7 +44,6 @@ from dpforest.trees.scored.confidence import (
 )
 
 OWNER = "refitted"
-_ROOT_SCALE = 2**40
 
 
 class Role:
@@ -126,9 +123,7 @@ def build_plan(
     settings : RefittedSettings
         For that budget.
     """
-    if not budget.delta:
-        return _plan_of_total(facts, budget, settings, budget.epsilon)
-    return tightened(lambda rho: _plan_of_total(facts, budget, settings, rho), budget)
+    return within_budget(budget, lambda total: _plan_of_total(facts, budget, settings, total))
 
 
 def _plan_of_total(
@@ -190,7 +185,8 @@ def _rounds(shape: RefittedShape, left: Fraction, pure: bool) -> list[Round]:
     if shape.selects:
         share = left * shape.settings.selection_of(shape.of_means)
         text = f"one of {shape.n_candidates} random trees, {n} times"
-        releases.append(Release(Role.SELECTION, _selection(shape, share / n, pure), says=text))
+        event = selection_event(share / n, shape.lattice.score_range, pure)
+        releases.append(Release(Role.SELECTION, event, says=text))
         left -= share
     leaves = 2**shape.depth
     # All sums have the same noise, so steps of both kinds are shrunk alike.
@@ -214,13 +210,6 @@ def _corrections(
     n_cells = n_trees * 2**shape.depth
     release = Release(Role.CORRECTIONS, event, n_cells, says=f"{text}, {times} times")
     return Round(OWNER, (Step((release,)),), times)
-
-
-def _selection(shape: RefittedShape, share: Fraction, pure: bool) -> Event:
-    if pure:
-        return PermuteAndFlipSelection(share, shape.lattice.score_range)
-    epsilon = sqrt_in_steps(8 * share, _ROOT_SCALE)
-    return ExponentialSelection(epsilon, shape.lattice.score_range)
 
 
 def _again(shape: RefittedShape) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from dpforest.accounting.releases import LearnerBudget, Release, Round, once
 from dpforest.bridge import Bridge
 from dpforest.trees.base import TableFacts
-from dpforest.trees.prior import count_noise
+from dpforest.trees.priced_events import count_noise
 from dpforest.trees.scored.claims import (
     FALL_STEPS,
     SHORTER,

@@ -16,7 +16,8 @@ from dpforest.trees.curves.in_turn.queries import counts_sensitivity
 from dpforest.trees.curves.in_turn.settings import InTurnSettings
 from dpforest.trees.curves.in_turn.sizes import InTurnSizes, Role
 from dpforest.trees.curves.in_turn.training import learnt_in_turn
-from dpforest.trees.prior import count_noise, prior_round
+from dpforest.trees.priced_events import count_noise
+from dpforest.trees.prior import prior_round
 from dpforest.trees.random.bins import public_bins
 from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.scored.gradients import GradientLattice

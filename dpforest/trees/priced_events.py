@@ -1,0 +1,50 @@
+"""Events of a plan that cost at most a share of its budget, in either currency."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from dpforest.accounting.events import (
+    DiscreteGaussianNoise,
+    ExponentialSelection,
+    GeometricNoise,
+    PermuteAndFlipSelection,
+)
+from dpforest.accounting.rationals import sqrt_in_steps
+from dpforest.accounting.releases import priced_noise
+from dpforest.records.base import Sensitivity
+
+#: Noise on counts, in either currency.
+CountNoise = GeometricNoise | DiscreteGaussianNoise
+#: Steps of a selection's epsilon, which is the root of its share of rho, rounded down.
+_ROOT_SCALE = 2**40
+
+
+def count_noise(sensitivity: Sensitivity, share: Fraction, pure: bool) -> CountNoise:
+    """Noise that costs at most a share: of epsilon where it is pure, else of rho.
+
+    A variance is rounded up.
+    """
+    if pure:
+        return GeometricNoise(share, sensitivity.l1)
+    return priced_noise(sensitivity.l2_squared, share)
+
+
+def selection_event(
+    share: Fraction, score_range: Fraction, pure: bool
+) -> PermuteAndFlipSelection | ExponentialSelection:
+    """Draw that costs at most a share, by the mechanism that is best for its currency.
+
+    Permute-and-flip errs less at the same epsilon, and costs four times the rho.
+    """
+    if pure:
+        return PermuteAndFlipSelection(share, score_range)
+    return exponential_selection(share, score_range, pure)
+
+
+def exponential_selection(
+    share: Fraction, score_range: Fraction, pure: bool
+) -> ExponentialSelection:
+    """Draw by the exponential mechanism that costs at most a share of epsilon or of rho."""
+    epsilon = share if pure else sqrt_in_steps(8 * share, _ROOT_SCALE)
+    return ExponentialSelection(epsilon, score_range)
