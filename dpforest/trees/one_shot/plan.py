@@ -6,30 +6,20 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpforest.accounting.events import (
-    DiscreteGaussianNoise,
-    Event,
-    ExponentialSelection,
-)
+from dpforest.accounting.events import Event
 from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, once
 from dpforest.accounting.tightening import within_budget
-from dpforest.records.base import ClassCounts
 from dpforest.records.rows import Totals
-from dpforest.trees.base import (
-    MEDIAN_ROLE,
-    PRIOR_ROLE,
-    TableFacts,
-    counted,
-    prior_text,
-)
+from dpforest.trees.base import MEDIAN_ROLE, PRIOR_ROLE, TableFacts, counted
 from dpforest.trees.one_shot.queries import MedianRank, tables_sensitivity
 from dpforest.trees.one_shot.settings import N_SCORE_BINS, OneShotSettings, OneShotSize
-from dpforest.trees.priced_events import CountNoise, count_noise, exponential_selection
+from dpforest.trees.priced_events import count_noise, exponential_selection
+from dpforest.trees.prior import prior_round
 from dpforest.trees.random.bins import (
     QUANTILES_ROLE,
     bins_in_words,
-    ordered_counts,
     quantiles_are_affordable,
+    quantiles_round,
 )
 
 OWNER = "one_shot"
@@ -88,65 +78,75 @@ def _plan_of_total(
     facts: TableFacts, budget: LearnerBudget, settings: OneShotSettings, total: Fraction
 ) -> Plan[OneShotShape]:
     """The plan whose shares are those of a total; its size follows from the budget."""
-    rows = facts.approximate_rows
-    signal = 0.0 if rows is None else budget.signal(rows)
-    size = settings.size(facts.n_features, facts.n_classes, signal, bool(budget.delta))
+    pure, signal = not budget.delta, budget.signal(facts.approximate_rows or 0.0)
+    size = settings.size(facts.n_features, facts.n_classes, signal, not pure)
     if facts.unit > 1 and settings.mean_share(signal) == 1:
         shape = OneShotShape(facts.n_classes, size, budget.signal(1.0), 0.0, settings)
-        return _planned(facts, shape, _mean_alone(facts, budget, settings, total))
-    events: dict[str, Event] = {}
-    left = total
-    if quantiles_are_affordable(facts, budget, settings.quantile_share):
-        share = total * settings.quantile_share
-        pure = not budget.delta
-        events[Role.QUANTILES] = count_noise(ordered_counts(facts, pure).sensitivity, share, pure)
-        left -= share
-    calibration, share = _calibration(facts, budget, settings, signal, total)
-    left -= share
-    if calibration is None or facts.unit > 1:
-        share = total * _prior_share(facts, settings, signal)
-        events = {
-            Role.PRIOR: count_noise(ClassCounts(facts.unit).sensitivity, share, not budget.delta)
-        } | events
-        left -= share
-    leaves = tables_sensitivity(size.n_trees, facts.unit)
-    events[Role.LEAVES] = count_noise(leaves, left, not budget.delta)
-    if calibration is not None:
-        events[Role.CALIBRATION] = calibration
+        alone = (_mean_alone(facts, settings, signal, total, pure),)
+        return Plan(alone, shape, _words(facts, shape, alone, pure))
     bound = math.log(facts.n_classes) + settings.bound_over_even(signal)
     shape = OneShotShape(facts.n_classes, size, budget.signal(1.0), bound, settings)
-    return _planned(facts, shape, events)
+    rounds = _rounds(facts, budget, shape, total)
+    return Plan(rounds, shape, _words(facts, shape, rounds, pure))
 
 
 def _mean_alone(
-    facts: TableFacts, budget: LearnerBudget, settings: OneShotSettings, total: Fraction
-) -> dict[str, Event]:
+    facts: TableFacts, settings: OneShotSettings, signal: float, total: Fraction, pure: bool
+) -> Round:
     """Everything for the mean of a regression's targets, or for their median."""
-    rows = facts.approximate_rows
-    if not budget.delta and rows is not None and settings.draws_median(budget.signal(rows)):
-        return {Role.MEDIAN: ExponentialSelection(total, MedianRank.score_range)}
-    return {Role.PRIOR: count_noise(ClassCounts(facts.unit).sensitivity, total, not budget.delta)}
+    if pure and facts.approximate_rows is not None and settings.draws_median(signal):
+        event = exponential_selection(total, MedianRank.score_range, pure)
+        return once(OWNER, Release(Role.MEDIAN, event, says="about the median of the target"))
+    return prior_round(OWNER, facts.unit, total, pure)
+
+
+def _rounds(
+    facts: TableFacts, budget: LearnerBudget, shape: OneShotShape, total: Fraction
+) -> tuple[Round, ...]:
+    """What is asked for in its order: leaves have what the other parts leave of the total."""
+    pure, settings, rounds = not budget.delta, shape.settings, list[Round]()
+    signal = budget.signal(facts.approximate_rows or 0.0)
+    calibration, share = _calibration(facts, settings, signal, total, pure)
+    left = total - share
+    if not calibration or facts.unit > 1:
+        share = total * _prior_share(facts, settings, signal)
+        rounds.append(prior_round(OWNER, facts.unit, share, pure))
+        left -= share
+    if quantiles_are_affordable(facts, budget, settings.quantile_share):
+        share = total * settings.quantile_share
+        rounds.append(quantiles_round(OWNER, facts, share, pure))
+        left -= share
+    return (*rounds, _leaves(facts, shape.size, left, pure), *calibration)
 
 
 def _prior_share(facts: TableFacts, settings: OneShotSettings, signal: float) -> Fraction:
     return settings.prior_share if facts.unit == 1 else settings.mean_share(signal)
 
 
+def _leaves(facts: TableFacts, size: OneShotSize, share: Fraction, pure: bool) -> Round:
+    """The tables of all trees, in one release."""
+    event = count_noise(tables_sensitivity(size.n_trees, facts.unit), share, pure)
+    n_leaves = 2**size.depth
+    text = f"noisy {counted(facts.unit > 1)} in {n_leaves} leaves of {size.n_trees} trees"
+    return once(OWNER, Release(Role.LEAVES, event, size.n_trees * n_leaves, says=text))
+
+
 def _calibration(
-    facts: TableFacts,
-    budget: LearnerBudget,
-    settings: OneShotSettings,
-    signal: float,
-    total: Fraction,
-) -> tuple[CountNoise | ExponentialSelection | None, Fraction]:
-    """Calibration, and what is taken from the total for it."""
+    facts: TableFacts, settings: OneShotSettings, signal: float, total: Fraction, pure: bool
+) -> tuple[tuple[Round, ...], Fraction]:
+    """The calibration, where one is bought, and what is taken from the total for it."""
     if signal < _needed_signal(facts, settings):
-        return None, Fraction(0)
+        return (), Fraction(0)
+    event: Event
     if facts.n_classes == 2:
-        share = total * settings.histogram_share
-        return count_noise(tables_sensitivity(1, facts.unit), share, not budget.delta), share
-    share = total * settings.selection_share
-    return exponential_selection(share, Totals.score_range, not budget.delta), share
+        share, n_cells = total * settings.histogram_share, N_SCORE_BINS
+        event = count_noise(tables_sensitivity(1, facts.unit), share, pure)
+        text = f"noisy {counted(facts.unit > 1)} in a few bins of the score"
+    else:
+        share, n_cells = total * settings.selection_share, 1
+        event = exponential_selection(share, Totals.score_range, pure)
+        text = "one of a few scales of score and prior"
+    return (once(OWNER, Release(Role.CALIBRATION, event, n_cells, says=text)),), share
 
 
 def _needed_signal(facts: TableFacts, settings: OneShotSettings) -> float:
@@ -155,52 +155,23 @@ def _needed_signal(facts: TableFacts, settings: OneShotSettings) -> float:
     return settings.histogram_signal if facts.n_classes == 2 else settings.selection_signal
 
 
-def _planned(
-    facts: TableFacts, shape: OneShotShape, events: dict[str, Event]
-) -> Plan[OneShotShape]:
-    """The list of events by role, in order, with what people read of it."""
-    says, leaves = _says(facts, shape), shape.size.n_trees * 2**shape.size.depth
-    bins = N_SCORE_BINS if shape.n_classes == 2 else 1
-    cells = {Role.LEAVES: leaves, Role.CALIBRATION: bins}
-
-    def round_of(role: str, event: Event) -> Round:
-        return once(OWNER, Release(role, event, cells.get(role, 1), says=says[role]))
-
-    rounds = tuple(round_of(role, event) for role, event in events.items())
-    return Plan(rounds, shape, _words(facts, shape, events))
-
-
-def _says(facts: TableFacts, shape: OneShotShape) -> dict[str, str]:
-    """Words for what is released, by role."""
-    counts, size = counted(facts.unit > 1), shape.size
-    return {
-        Role.PRIOR: prior_text(facts.unit > 1),
-        Role.MEDIAN: "about the median of the target",
-        Role.QUANTILES: "noisy histograms of ordered features",
-        Role.LEAVES: f"noisy {counts} in {2**size.depth} leaves of {size.n_trees} trees",
-        Role.CALIBRATION: f"noisy {counts} in a few bins of the score"
-        if shape.n_classes == 2
-        else "one of a few scales of score and prior",
-    }
-
-
-def _words(facts: TableFacts, shape: OneShotShape, events: dict[str, Event]) -> dict[str, str]:
+def _words(
+    facts: TableFacts, shape: OneShotShape, rounds: tuple[Round, ...], pure: bool
+) -> dict[str, str]:
     """The plan in words, for the report."""
-    gaussian = isinstance(next(iter(events.values())), DiscreteGaussianNoise)
-    currency = "rho" if gaussian else "epsilon"
+    currency = "epsilon" if pure else "rho"
     paid = {"budget shares add up in": currency, "composed by": f"addition in {currency}"}
-    if Role.LEAVES not in events:
-        drawn = Role.MEDIAN in events
-        what = "the mean, so a median is drawn" if drawn else "more than the mean"
+    by = {release.role: release.event.mechanism for one in rounds for release in one.releases}
+    if Role.LEAVES not in by:
+        what = "the mean, so a median is drawn" if Role.MEDIAN in by else "more than the mean"
         return {"trees": f"none: the budget is too small for {what}"} | paid
-    size, calibration = shape.size, events.get(Role.CALIBRATION)
+    size, bins = shape.size, bins_in_words(Role.QUANTILES in by)
     features = " or ".join(map(str, size.features_per_tree))
-    bins = bins_in_words(Role.QUANTILES in events)
+    tables = f"{counted(facts.unit > 1)} of all trees in one release"
     return {
         "trees": f"{size.n_trees} of depth {size.depth}",
         "structure": f"public: each tree cuts {features} features evenly, in turn",
         "thresholds": f"{bins}, at most {shape.settings.max_bins} bins a feature",
-        "leaves": f"{counted(facts.unit > 1)} of all trees in one release: "
-        f"{events[Role.LEAVES].mechanism}",
-        "calibration": "none" if calibration is None else calibration.mechanism,
+        "leaves": f"{tables}: {by[Role.LEAVES]}",
+        "calibration": by.get(Role.CALIBRATION, "none"),
     } | paid
