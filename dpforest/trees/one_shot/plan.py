@@ -103,7 +103,7 @@ def _mean_alone(
 def _rounds(
     facts: TableFacts, budget: LearnerBudget, shape: OneShotShape, total: Fraction
 ) -> tuple[Round, ...]:
-    """What is asked for in its order: leaves have what the other parts leave of the total."""
+    """Requests in their order: leaves have what the other parts leave of the total."""
     pure, settings, rounds = not budget.delta, shape.settings, list[Round]()
     signal = budget.signal(facts.approximate_rows or 0.0)
     calibration, share = _calibration(facts, settings, signal, total, pure)

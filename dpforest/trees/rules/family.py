@@ -147,6 +147,34 @@ class BinnedRecords:
         return np.bincount(self.labels, minlength=self.n_classes).astype(np.int64)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Child:
+    """Bounds of all trees of height at most one over the records of a child; secret.
+
+    Attributes
+    ----------
+    records : BinnedRecords
+    sizes : ndarray of int64, shape (n_classes,)
+        Class counts.
+    scores, bounds : ndarray of int64, shape (n_cuts,)
+        Of every cut.
+    by_score : ndarray of int64, shape (n + 1,)
+        Bound of all cuts of a score, scaled down by its gap to the best.
+    stops : ndarray of int64, shape (n_classes,)
+        Bound of each label where there is no cut, scaled down alike.
+    best : int
+        The largest score.
+    """
+
+    records: BinnedRecords
+    sizes: NDArray[np.int64]
+    scores: NDArray[np.int64]
+    bounds: NDArray[np.int64]
+    by_score: NDArray[np.int64]
+    stops: NDArray[np.int64]
+    best: int
+
+
 class TreeFamily:
     """Trees of height at most two over some records; makes `Proposal` objects of `Branch`.
 
@@ -170,6 +198,7 @@ class TreeFamily:
         self._factors = envelope.factors(n)
         self._label_bounds = envelope.integers(n)
         self._sizes = records.sizes()
+        self._stop = weights.stop * _LEAF_SCALE**2
         self._scores, self._lefts, self._rights = self._bound_children()
         self._top = max(int(self._scores.max(initial=0)), int(self._sizes.max()))
         self._roots, self._shift = self._bound_roots()
@@ -188,7 +217,7 @@ class TreeFamily:
             self._sizes,
             self._weights.offsets,
             self._weights.cut,
-            self._weights.stop * _LEAF_SCALE**2,
+            self._stop,
             self._label_bounds,
             self._factors,
         )
@@ -226,39 +255,44 @@ class TreeFamily:
         )
 
     def _propose_child(self, side: NDArray[np.bool_], total: int, source: RandomSource) -> Proposal:
-        records, weights = self._records.where(side), self._weights
-        sizes = records.sizes()
+        """Draw a label or a cut with two labels; the root was drawn by a bound of ``total``."""
+        child = self._bound_child(self._records.where(side), total)
+        chosen = pick(np.concatenate([child.by_score, child.stops]), source)
+        if chosen >= child.by_score.size:
+            label = chosen - child.by_score.size
+            ratio = Fraction(self._stop, int(child.stops[label]))
+            return Proposal(Branch.leaf(label), ratio, child.best - int(child.sizes[label]))
+        return self._propose_cut(child, chosen, source)
+
+    def _bound_child(self, records: BinnedRecords, total: int) -> _Child:
+        """Bounds of all trees of a child, which add up to the total that its parent was told."""
+        weights, sizes, n = self._weights, records.sizes(), records.labels.size
         counts = np.zeros((int(weights.offsets[-1]), records.n_classes), dtype=np.int64)
-        everyone = np.arange(records.labels.size)
-        count_bins(records.bins, records.labels, everyone, weights.offsets, counts)
-        scores = np.empty(self._scores.size, dtype=np.int64)
-        bounds = np.empty(self._scores.size, dtype=np.int64)
+        count_bins(records.bins, records.labels, np.arange(n), weights.offsets, counts)
+        scores, bounds = np.empty((2, self._scores.size), dtype=np.int64)
         stump_bounds(
             counts, sizes, weights.offsets, weights.cut, self._label_bounds, scores, bounds
         )
-        by_score = np.zeros(everyone.size + 1, dtype=np.int64)
+        by_score = np.zeros(n + 1, dtype=np.int64)
         stops = np.empty(records.n_classes, dtype=np.int64)
-        stop = weights.stop * _LEAF_SCALE**2
-        best, found = close_node(scores, bounds, sizes, stop, self._factors, by_score, stops)
+        best, found = close_node(scores, bounds, sizes, self._stop, self._factors, by_score, stops)
         if found != total:
             raise AssertionError("a child adds up to what its parent was told")
-        chosen = pick(np.concatenate([by_score, stops]), source)
-        if chosen >= by_score.size:
-            label = chosen - by_score.size
-            ratio = Fraction(stop, int(stops[label]))
-            return Proposal(Branch.leaf(label), ratio, best - int(sizes[label]))
-        members = np.flatnonzero(scores == chosen)
-        within = bounds[members]
-        number = int(members[pick(within, source)])
-        ratio = Fraction(int(within.sum()), int(by_score[chosen]))
-        direction, cut = weights.locate(number)
-        below = records.bins[:, direction] <= cut
-        left = self._propose_label(records.where(below).sizes(), source)
-        right = self._propose_label(records.where(~below).sizes(), source)
+        return _Child(records, sizes, scores, bounds, by_score, stops, best)
+
+    def _propose_cut(self, child: _Child, score: int, source: RandomSource) -> Proposal:
+        """Draw one of the cuts of a score, and a label on either side of it."""
+        members = np.flatnonzero(child.scores == score)
+        within = child.bounds[members]
+        direction, cut = self._weights.locate(int(members[pick(within, source)]))
+        ratio = Fraction(int(within.sum()), int(child.by_score[score]))
+        below = child.records.bins[:, direction] <= cut
+        left = self._propose_label(child.records.where(below).sizes(), source)
+        right = self._propose_label(child.records.where(~below).sizes(), source)
         return Proposal(
             Branch.split(direction, cut, left.outcome, right.outcome),
             ratio * left.ratio * right.ratio,
-            best - chosen + left.gap + right.gap,
+            child.best - score + left.gap + right.gap,
         )
 
     def _propose_label(self, sizes: NDArray[np.int64], source: RandomSource) -> Proposal:

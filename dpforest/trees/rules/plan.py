@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
@@ -95,48 +96,90 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
     budget : LearnerBudget
     settings : RulesSettings
     """
-    epsilon = Fraction(budget.epsilon)
-    signal = _UNKNOWN_SIGNAL
-    if facts.approximate_rows is not None:
-        signal = LearnerBudget(epsilon, Fraction(0)).signal(facts.approximate_rows)
-    drawn = facts.n_classes <= _MOST_CLASSES and facts.in_memory
-    of_two = facts.n_classes == 2 and facts.unit == 1
+    epsilon, signal = Fraction(budget.epsilon), _signal(facts, budget)
     if facts.n_classes == 2 and (facts.approximate_rows or 0.0) < settings.few_rows:
         settings = settings.of_few()
-    n_stages = _held(settings.n_stages(signal, facts.n_classes, of_two), facts) if drawn else 0
-    shape = RulesShape(
-        facts.n_classes, n_stages, family_size(facts, settings, signal), signal, settings
-    )
+    n_stages, size = _n_stages(facts, settings, signal), family_size(facts, settings, signal)
+    shape = RulesShape(facts.n_classes, n_stages, size, signal, settings)
     if not n_stages:
         return Plan((once(OWNER, _class_shares(epsilon)),), shape, _words(shape, counted=True))
-    share = settings.count_share if signal >= settings.counted_signal else Fraction(0)
-    shares = settings.share_of_shares(signal) if of_two else Fraction(0)
-    cells = settings.share_of_cells(signal) if of_two else Fraction(0)
-    of_stages = _growing(
-        (1 - share - shares - cells * (n_stages - 1)) * epsilon, n_stages, settings.stage_growth
-    )
-    listed = [_class_shares(shares * epsilon)] if shares else []
-    for stage, of_a_stage in enumerate(of_stages):
-        if stage and cells:
-            listed.append(_leaf_counts(cells_role(stage), stage, cells * epsilon, facts))
-        listed.append(_stage(stage, of_a_stage))
-    if share:
-        listed.append(_leaf_counts(COUNT_ROLE, n_stages, share * epsilon, facts))
-    rounds = tuple(once(OWNER, release) for release in listed)
-    return Plan(rounds, shape, _words(shape, bool(share), bool(shares or cells)))
+    shares = _shares(shape, _has_two_classes(facts))
+    rounds = tuple(once(OWNER, release) for release in _releases(shares, epsilon, facts))
+    weighed = bool(shares.classes or shares.cells)
+    return Plan(rounds, shape, _words(shape, bool(shares.leaves), weighed))
 
 
-def _held(n_stages: int, facts: TableFacts) -> int:
-    """So many stages, or as many as memory holds the leaves of."""
+def _signal(facts: TableFacts, budget: LearnerBudget) -> float:
+    """R of pure epsilon, whatever delta there is."""
+    if facts.approximate_rows is None:
+        return _UNKNOWN_SIGNAL
+    return LearnerBudget(Fraction(budget.epsilon), Fraction(0)).signal(facts.approximate_rows)
+
+
+def _has_two_classes(facts: TableFacts) -> bool:
+    """True of two classes that are no bounds of a target."""
+    return facts.n_classes == 2 and facts.unit == 1
+
+
+def _n_stages(facts: TableFacts, settings: RulesSettings, signal: float) -> int:
+    """Stages that the budget carries, as many as memory holds the leaves of; 0 without trees."""
+    if facts.n_classes > _MOST_CLASSES or not facts.in_memory:
+        return 0
+    n_stages = settings.n_stages(signal, facts.n_classes, _has_two_classes(facts))
     while n_stages > _FIRST_STAGES and LEAVES_OF_A_STAGE**n_stages * facts.n_classes > _MOST_CELLS:
         n_stages -= 1
     return n_stages
 
 
-def _growing(total: Fraction, n_parts: int, growth: Fraction) -> list[Fraction]:
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    """Shares of epsilon, which add up to 1.
+
+    Attributes
+    ----------
+    classes : Fraction
+        For class shares before the first stage; 0 where there are none.
+    cells : Fraction
+        For class counts before each further stage; 0 where there are none.
+    stages : tuple of Fraction
+        For the trees of each stage.
+    leaves : Fraction
+        For counts in the last leaves; 0 where they have labels alone.
+    """
+
+    classes: Fraction
+    cells: Fraction
+    stages: tuple[Fraction, ...]
+    leaves: Fraction
+
+
+def _shares(shape: RulesShape, two_classes: bool) -> _Shares:
+    """Shares by R: what is counted comes first, and stages have the rest."""
+    settings, signal, n_stages = shape.settings, shape.signal, shape.n_stages
+    nothing = Fraction(0)
+    leaves = settings.count_share if signal >= settings.counted_signal else nothing
+    classes = settings.share_of_shares(signal) if two_classes else nothing
+    cells = settings.share_of_cells(signal) if two_classes else nothing
+    left = 1 - leaves - classes - cells * (n_stages - 1)
+    return _Shares(classes, cells, _growing(left, n_stages, settings.stage_growth), leaves)
+
+
+def _releases(shares: _Shares, epsilon: Fraction, facts: TableFacts) -> Iterator[Release]:
+    """Requests that have a share, in the order of training."""
+    if shares.classes:
+        yield _class_shares(shares.classes * epsilon)
+    for stage, share in enumerate(shares.stages):
+        if stage and shares.cells:
+            yield _leaf_counts(cells_role(stage), stage, shares.cells * epsilon, facts)
+        yield _stage(stage, share * epsilon)
+    if shares.leaves:
+        yield _leaf_counts(COUNT_ROLE, len(shares.stages), shares.leaves * epsilon, facts)
+
+
+def _growing(total: Fraction, n_parts: int, growth: Fraction) -> tuple[Fraction, ...]:
     """A total in parts, each so many times the one before."""
     parts = [growth**k for k in range(n_parts)]
-    return [total * part / sum(parts) for part in parts]
+    return tuple(total * part / sum(parts) for part in parts)
 
 
 def _class_shares(epsilon: Fraction) -> Release:
