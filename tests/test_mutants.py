@@ -64,7 +64,6 @@ LAYERS = [
 WITHOUT = {
     "what a private model does with released values": """
         trees/boosted/steps trees/boosted/shares
-       
         trees/additive/model
         trees/multinomial/heaps trees/multinomial/model
         trees/rules/shares trees/rules/kernels/shares
