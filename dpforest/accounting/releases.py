@@ -70,6 +70,16 @@ class LearnerBudget:
         return self.epsilon * self.records_per_unit
 
     @property
+    def is_pure(self) -> bool:
+        """True where nothing but pure epsilon may be spent."""
+        return not self.delta
+
+    @property
+    def total(self) -> Fraction:
+        """Budget in the currency that a plan divides: epsilon where it is pure, else rho."""
+        return self.epsilon if self.is_pure else self.rho
+
+    @property
     def rho(self) -> Fraction:
         """Budget in zero-concentrated differential privacy; 0 where delta is 0."""
         if self.concentrated is not None:

@@ -57,7 +57,7 @@ def within_budget(budget: LearnerBudget, plan_of_total: Callable[[Fraction], P])
     FixedPlan
         In rho with less noise under a certificate, as `tightened` says.
     """
-    if not budget.delta:
+    if budget.is_pure:
         return plan_of_total(budget.epsilon)
     return tightened(plan_of_total, budget)
 

@@ -40,7 +40,7 @@ def claimed_gain(model: Any, facts: TableFacts) -> ClaimedGain | None:
     if found is None:
         return None
     shares, weights = found
-    if facts.unit > 1:
+    if facts.is_regression:
         mean = weights @ shares[:, 1]
         return ClaimedGain(float((weights @ (shares[:, 1] - mean) ** 2) ** 0.5), 1.0)
     largest = float((weights @ shares).max())

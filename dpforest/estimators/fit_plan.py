@@ -181,7 +181,7 @@ class FitPlan:
 
         Elsewhere the rest is planned inside a fixed rest, and the whole has one reserve: ``loss``.
         """
-        if self.count is None or self.budget.certified or not self.budget.delta:
+        if self.count is None or self.budget.certified or self.budget.is_pure:
             return ()
         pure = PrivacyLoss.pure(self.budget.epsilon)
         concentrated = PrivacyLoss.concentrated(self.budget.rho)
@@ -233,7 +233,7 @@ def count_event(budget: LearnerBudget, share: Fraction = COUNT_SHARE) -> Geometr
 
 def range_event(facts: TableFacts, budget: LearnerBudget) -> GeometricNoise | None:
     """The counts that a regression's range is made of; None where they would drown in noise."""
-    if facts.unit == 1:
+    if not facts.is_regression:
         return None
     event = count_event(budget, RANGE_SHARE)
     enough = float(event.epsilon) * (facts.approximate_rows or 0.0) >= RANGE_SIGNAL

@@ -162,9 +162,9 @@ def forecast(plan: FitPlan, signal: float | None) -> str:
         unknown = "unknown until the noisy number of records is bought" if waits else "unknown"
         return f"{unknown}; declare approximate_rows"
     if teaches(plan, signal):
-        said = gain_in_words(gain, plan.facts.unit > 1)
+        said = gain_in_words(gain, plan.facts.is_regression)
         return f"R = {in_words(signal)}: {said}{_doubt(plan)}"
-    least = "the middle of the target" if plan.facts.unit > 1 else "the shares of the classes"
+    least = "the middle of the target" if plan.facts.is_regression else "the shares of the classes"
     text = (
         f"R = {in_words(signal)}: the budget is too small for this many records to teach more "
         f"than {least}; raise epsilon or gather more records"

@@ -108,7 +108,7 @@ def public_figures(plan: FitPlan) -> PublicFigures | None:
     signal = LearnerBudget(plan.budget.epsilon, Fraction(0)).signal(rows)
     learns = (plan.signal or 0.0) >= HOPELESS_SIGNAL and releases_more(plan)
     return PublicFigures(
-        facts.n_classes, facts.unit > 1, facts.n_features, float(rows), signal, learns,
+        facts.n_classes, facts.is_regression, facts.n_features, float(rows), signal, learns,
         at_once=is_at_once(plan), crowding=_crowding(plan, float(rows)),
     )  # fmt: skip
 

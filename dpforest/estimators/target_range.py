@@ -57,7 +57,7 @@ def prepared(
     Targets are brought between released bounds, where the plan buys these; a learner that counts
     whole records sees classes by each record's own coin.
     """
-    if plan.facts.unit == 1:
+    if not plan.facts.is_regression:
         return records, None
     steps = 0, TARGET_STEPS
     if plan.target_range is not None:

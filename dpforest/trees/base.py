@@ -72,6 +72,11 @@ class TableFacts:
         return int(self.n_codes.size)
 
     @property
+    def is_regression(self) -> bool:
+        """True if records have targets; their bounds then stand for two classes."""
+        return self.unit > 1
+
+    @property
     def offsets(self) -> NDArray[np.int64]:
         """Flat position of code 0 of each feature, and the total, shape (D + 1,)."""
         return np.concatenate([[0], np.cumsum(self.n_codes)]).astype(np.int64)

@@ -79,7 +79,7 @@ def _table(
     places = (generator.random(codes.shape[0])[:, None] > shares.cumsum(axis=1)).sum(axis=1)
     labels = np.minimum(places, facts.n_classes - 1).astype(label_dtype)
     targets = None
-    if facts.unit > 1:
+    if facts.is_regression:
         targets = np.rint(shares[:, 1] * TARGET_STEPS).astype(np.int32)
         labels = np.zeros_like(labels)
     return Table(

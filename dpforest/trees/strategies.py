@@ -132,17 +132,17 @@ def pick_strategy(facts: TableFacts, budget: LearnerBudget) -> str:
     R = n / sigma_1 (``LearnerBudget.signal``); docs/private_forest.md says how they were found.
     """
     signal = budget.signal(facts.approximate_rows or 1.0)
-    if not budget.delta and _is_for_curves_at_once(facts, float(budget.epsilon), signal):
+    if budget.is_pure and _is_for_curves_at_once(facts, float(budget.epsilon), signal):
         return "additive"
-    if facts.unit > 1 and _is_for_boosted_means(facts, budget, signal):
+    if facts.is_regression and _is_for_boosted_means(facts, budget, signal):
         return "boosted"
-    if facts.unit > 1 and _is_enough_for_means(facts, budget, signal):
+    if facts.is_regression and _is_enough_for_means(facts, budget, signal):
         return "refitted"
-    if not budget.delta and _is_for_pure_refitting(facts, float(budget.epsilon), signal):
+    if budget.is_pure and _is_for_pure_refitting(facts, float(budget.epsilon), signal):
         return "refitted"
     if (_is_for_boosting if budget.delta else _is_for_pure_boosting)(facts, signal):
         return "boosted"
-    if facts.unit > 1:
+    if facts.is_regression:
         # Means need no labels: tables of one-shot forests hold out where rules would guess.
         return "one_shot"
     if not facts.in_memory:
@@ -180,7 +180,7 @@ def _is_for_boosted_means(facts: TableFacts, budget: LearnerBudget, signal: floa
 
 def _is_for_boosting(facts: TableFacts, signal: float) -> bool:
     """True if drawn splits are worth their price, with a delta."""
-    if facts.unit > 1 or (facts.approximate_rows or 0.0) < BOOSTED_ROWS:
+    if facts.is_regression or (facts.approximate_rows or 0.0) < BOOSTED_ROWS:
         return False
     suited = _suits_boosting(facts)
     if facts.n_classes > 2:
@@ -201,7 +201,7 @@ def _pure_boosted_signal(facts: TableFacts) -> float:
 
     Of many ordered features random trees look for few thresholds among very many.
     """
-    if facts.unit > 1:
+    if facts.is_regression:
         return PURE_BOOSTED_SIGNAL_WITHOUT_RULES
     if facts.n_classes > 2:
         return _pure_boosted_signal_of_many(facts)
@@ -232,7 +232,7 @@ def _is_for_pure_refitting(facts: TableFacts, epsilon: float, signal: float) -> 
     rule would follow too closely.
     """
     rows = facts.approximate_rows
-    if facts.unit > 1 or rows is None or rows < REFITTED_LEAST_ROWS:
+    if facts.is_regression or rows is None or rows < REFITTED_LEAST_ROWS:
         return False
     few = rows < PURE_REFITTED_ROWS
     if few and facts.n_classes == 2:
@@ -258,7 +258,7 @@ def _is_for_pure_streams(facts: TableFacts, signal: float) -> bool:
 
 def _is_enough_for_means(facts: TableFacts, budget: LearnerBudget, signal: float) -> bool:
     """True if a refitted forest passes what else there is for a regression."""
-    if not budget.delta:
+    if budget.is_pure:
         return signal >= max(PURE_CURVE_SIGNAL * facts.n_features, PURE_LEAST_SIGNAL_OF_MEANS)
     curves = signal >= max(CURVE_SIGNAL * facts.n_features**0.5, LEAST_SIGNAL_OF_MEANS)
     return curves or signal >= REFITTED_SIGNAL_OF_MEANS
@@ -266,11 +266,11 @@ def _is_enough_for_means(facts: TableFacts, budget: LearnerBudget, signal: float
 
 def _is_for_curves_at_once(facts: TableFacts, epsilon: float, signal: float) -> bool:
     """True if curves of all features at once pass what else there is, in pure epsilon."""
-    most = QUICK_COLUMNS if facts.unit > 1 else AT_ONCE_COLUMNS_OF_CLASSES
+    most = QUICK_COLUMNS if facts.is_regression else AT_ONCE_COLUMNS_OF_CLASSES
     if not facts.in_memory or facts.n_classes != 2 or not are_quick(facts, most):
         return False
     level, rows = signal / facts.n_features, facts.approximate_rows or 0.0
-    if facts.unit > 1:
+    if facts.is_regression:
         return AT_ONCE_SIGNAL <= level < MOST_AT_ONCE_SIGNAL and signal >= LEAST_AT_ONCE_SIGNAL
     few = REFITTED_LEAST_ROWS <= rows < PURE_REFITTED_ROWS
     return few and level >= AT_ONCE_SIGNAL_OF_CLASSES and epsilon < MOST_AT_ONCE_EPSILON

@@ -47,7 +47,7 @@ def _plan_of(
         rounds = curves.rounds(facts, budget, total * (1 - looks), OWNER)
         if not looks:
             return Plan(rounds, curves, words)
-        last = confidence_round(OWNER, total * looks, not budget.delta)
+        last = confidence_round(OWNER, total * looks, budget.is_pure)
         return Plan((*rounds, last), curves, words | CONFIDENCE_WORDS)
 
     return of_total

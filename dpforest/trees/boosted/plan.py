@@ -128,7 +128,7 @@ def _plan_of_total(
     facts: TableFacts, budget: LearnerBudget, settings: BoostedSettings, total: Fraction
 ) -> Plan[BoostedShape]:
     """The plan whose shares are those of a total; its size follows from the budget."""
-    curves, pure = _curves(facts, budget, settings), not budget.delta
+    curves, pure = _curves(facts, budget, settings), budget.is_pure
     size = _size(facts, budget, settings, curves)
     shape = _shape(facts, size, settings, curves)
     rounds, left = beginning(curves, facts, budget, total, settings, OWNER)
@@ -164,7 +164,7 @@ def _curves(
     if not settings.starts_with_curves(signal, facts):
         return None
     curves = curves_to_begin_with(facts, budget, settings)
-    return curves if facts.unit > 1 or curves.at_once else None
+    return curves if facts.is_regression or curves.at_once else None
 
 
 def _size(
@@ -179,7 +179,7 @@ def _size(
         np.where(facts.ordered, np.minimum(facts.n_codes, most_bins), facts.n_codes).sum()
     )
     signal = signal_after(curves, budget, facts.approximate_rows or 0.0, settings)
-    of_means, begun = facts.unit > 1, curves is not None
+    of_means, begun = facts.is_regression, curves is not None
     return settings.size(signal, facts.n_features, n_cells, facts.n_classes, of_means, begun)
 
 
@@ -191,7 +191,7 @@ def _shape(
 ) -> BoostedShape:
     """A size with what releases are made by."""
     n_columns = n_score_columns(facts.n_classes)
-    of_means = facts.unit > 1
+    of_means = facts.is_regression
     weighted = settings.weighs(facts.n_classes, of_means)
     lattice = GradientLattice.of(n_columns, *settings.scales(facts.n_classes, of_means), weighted)
     first = settings.first(facts.n_classes) > 0

@@ -253,7 +253,7 @@ class BoostedSettings:
 
     def starts_with_curves(self, signal: float, facts: TableFacts) -> bool:
         """True if a regression's budget carries a curve for each feature."""
-        return facts.unit > 1 and signal >= self.curve_signal * facts.n_features**0.5
+        return facts.is_regression and signal >= self.curve_signal * facts.n_features**0.5
 
     def weighs(self, n_classes: int, of_means: bool) -> bool:
         """True if records are weighted."""
@@ -323,7 +323,7 @@ class PureSettings(BoostedSettings):
 
         Of two classes they come at once or not at all.
         """
-        if facts.unit > 1:
+        if facts.is_regression:
             return signal >= self.curve_signal * facts.n_features
         if facts.n_classes > 2 or facts.n_features < self.curve_features:
             return False

@@ -38,7 +38,7 @@ def planned_curves(
     part : Fraction
         Of the budget, that curves at once have for themselves.
     """
-    if at_once is not None and not budget.delta and facts.n_classes == 2 and facts.in_memory:
+    if at_once is not None and budget.is_pure and facts.n_classes == 2 and facts.in_memory:
         own = LearnerBudget(budget.epsilon * part, budget.delta)
         together = CurvesAtOnce.of(facts, own, at_once)
         if together.is_solvable(facts, own.epsilon):

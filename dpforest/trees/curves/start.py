@@ -86,6 +86,6 @@ def beginning(
     """
     if curves is None:
         share = total * settings.prior_share
-        return [prior_round(owner, facts.unit, share, not budget.delta)], total - share
+        return [prior_round(owner, facts.unit, share, budget.is_pure)], total - share
     share = total * share_of(curves, settings)
     return list(curves.rounds(facts, budget, share, owner)), total - share

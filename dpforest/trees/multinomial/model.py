@@ -101,6 +101,6 @@ class MultinomialModel(ModelTraits):
         with reading("multinomial forest"):
             forest = forest_from_data(data, facts.n_codes, facts.n_classes)
             # A mean is made of log-odds, which need counts.
-            fits = forest.counts is not None or facts.unit == 1
+            fits = forest.counts is not None or not facts.is_regression
             require(fits, "multinomial forest", "its leaves have no counts")
             return cls(forest, facts.n_features)

@@ -192,7 +192,7 @@ def build_plan(settings: ForestSettings, budget: LearnerBudget) -> Plan[ForestSh
     if settings.leaves == "auto":
         settings = replace(settings, leaves="gaussian" if budget.delta else "geometric")
     _check_currency(settings, currency)
-    total = budget.rho if budget.delta else budget.epsilon
+    total = budget.total
     if not total:
         raise ParameterError(
             "epsilon", float(budget.epsilon),

@@ -120,7 +120,7 @@ def _calibrated(
 ) -> Calibration:
     """Worth of the summed scores: as expected, or by a second look at the records."""
     signal, spread = leaves.size * shape.signal_per_row, SPREAD
-    if facts.unit > 1:
+    if facts.is_regression:
         signal = shape.settings.target_signal(signal, float(leaves.prior[1]))
         spread = target_spread(signal / shape.settings.full_signal)
     slope = shape.settings.slope(signal)

@@ -78,9 +78,9 @@ def _plan_of_total(
     facts: TableFacts, budget: LearnerBudget, settings: OneShotSettings, total: Fraction
 ) -> Plan[OneShotShape]:
     """The plan whose shares are those of a total; its size follows from the budget."""
-    pure, signal = not budget.delta, budget.signal(facts.approximate_rows or 0.0)
+    pure, signal = budget.is_pure, budget.signal(facts.approximate_rows or 0.0)
     size = settings.size(facts.n_features, facts.n_classes, signal, not pure)
-    if facts.unit > 1 and settings.mean_share(signal) == 1:
+    if facts.is_regression and settings.mean_share(signal) == 1:
         shape = OneShotShape(facts.n_classes, size, budget.signal(1.0), 0.0, settings)
         alone = (_mean_alone(facts, settings, signal, total, pure),)
         return Plan(alone, shape, _words(facts, shape, alone, pure))
@@ -104,11 +104,11 @@ def _rounds(
     facts: TableFacts, budget: LearnerBudget, shape: OneShotShape, total: Fraction
 ) -> tuple[Round, ...]:
     """Requests in their order: leaves have what the other parts leave of the total."""
-    pure, settings, rounds = not budget.delta, shape.settings, list[Round]()
+    pure, settings, rounds = budget.is_pure, shape.settings, list[Round]()
     signal = budget.signal(facts.approximate_rows or 0.0)
     calibration, share = _calibration(facts, settings, signal, total, pure)
     left = total - share
-    if not calibration or facts.unit > 1:
+    if not calibration or facts.is_regression:
         share = total * _prior_share(facts, settings, signal)
         rounds.append(prior_round(OWNER, facts.unit, share, pure))
         left -= share
@@ -120,14 +120,14 @@ def _rounds(
 
 
 def _prior_share(facts: TableFacts, settings: OneShotSettings, signal: float) -> Fraction:
-    return settings.prior_share if facts.unit == 1 else settings.mean_share(signal)
+    return settings.mean_share(signal) if facts.is_regression else settings.prior_share
 
 
 def _leaves(facts: TableFacts, size: OneShotSize, share: Fraction, pure: bool) -> Round:
     """The tables of all trees, in one release."""
     event = count_noise(tables_sensitivity(size.n_trees, facts.unit), share, pure)
     n_leaves = 2**size.depth
-    text = f"noisy {counted(facts.unit > 1)} in {n_leaves} leaves of {size.n_trees} trees"
+    text = f"noisy {counted(facts.is_regression)} in {n_leaves} leaves of {size.n_trees} trees"
     return once(OWNER, Release(Role.LEAVES, event, size.n_trees * n_leaves, says=text))
 
 
@@ -141,7 +141,7 @@ def _calibration(
     if facts.n_classes == 2:
         share, n_cells = total * settings.histogram_share, N_SCORE_BINS
         event = count_noise(tables_sensitivity(1, facts.unit), share, pure)
-        text = f"noisy {counted(facts.unit > 1)} in a few bins of the score"
+        text = f"noisy {counted(facts.is_regression)} in a few bins of the score"
     else:
         share, n_cells = total * settings.selection_share, 1
         event = exponential_selection(share, Totals.score_range, pure)
@@ -150,7 +150,7 @@ def _calibration(
 
 
 def _needed_signal(facts: TableFacts, settings: OneShotSettings) -> float:
-    if facts.unit > 1:
+    if facts.is_regression:
         return settings.target_histogram_signal
     return settings.histogram_signal if facts.n_classes == 2 else settings.selection_signal
 
@@ -167,7 +167,7 @@ def _words(
         return {"trees": f"none: the budget is too small for {what}"} | paid
     size, bins = shape.size, bins_in_words(Role.QUANTILES in by)
     features = " or ".join(map(str, size.features_per_tree))
-    tables = f"{counted(facts.unit > 1)} of all trees in one release"
+    tables = f"{counted(facts.is_regression)} of all trees in one release"
     return {
         "trees": f"{size.n_trees} of depth {size.depth}",
         "structure": f"public: each tree cuts {features} features evenly, in turn",

@@ -90,7 +90,7 @@ def quantiles_are_affordable(facts: TableFacts, budget: LearnerBudget, share: Fr
     share : Fraction
         The part that would be spent on quantiles.
     """
-    size = ordered_counts(facts, not budget.delta).sensitivity.l1
+    size = ordered_counts(facts, budget.is_pure).sensitivity.l1
     if not size or facts.approximate_rows is None:
         return False
     if budget.delta:

@@ -97,7 +97,7 @@ def _lengths(
     Where the plan asks how often they are right, all of them follow that. Codes count as steps
     then, since both are in the scores that records have.
     """
-    settings, of_means = shape.settings, facts.unit > 1
+    settings, of_means = shape.settings, facts.is_regression
     scale = settings.scaled(shape.n_classes, of_means)
     longer = scale * settings.stretched(shape.n_rounds, shape.n_classes, of_means)
     if not bridge.has(Role.CONFIDENCE):
@@ -193,7 +193,7 @@ class _Rounds:
             self.noise / STEPS,
             self.noise / size,
             curvature_per_record(shape.n_classes),
-            settings.spread if self.facts.unit == 1 else settings.target_spread,
+            settings.target_spread if self.facts.is_regression else settings.spread,
             settings.step_clip,
         )
         step = settings.step_of(shape.n_rounds, shape.of_means)

@@ -130,7 +130,7 @@ def _plan_of_total(
     facts: TableFacts, budget: LearnerBudget, settings: RefittedSettings, total: Fraction
 ) -> Plan[RefittedShape]:
     """The plan whose shares are those of a total; its size follows from the budget."""
-    shape, pure = _shape(facts, budget, settings), not budget.delta
+    shape, pure = _shape(facts, budget, settings), budget.is_pure
     rounds, left = beginning(shape.curves, facts, budget, total, settings, OWNER)
     if quantiles_are_affordable(facts, budget, settings.quantile_share):
         share = total * settings.quantile_share
@@ -153,7 +153,7 @@ def _plan_of_total(
 
 def _shape(facts: TableFacts, budget: LearnerBudget, settings: RefittedSettings) -> RefittedShape:
     """Sizes by the public signal, of what is left of it where curves come first."""
-    rows, of_means = facts.approximate_rows or 0.0, facts.unit > 1
+    rows, of_means = facts.approximate_rows or 0.0, facts.is_regression
     signal, curves = budget.signal(rows), None
     lattice = ResidualLattice.of(
         n_score_columns(facts.n_classes), settings.clips(signal, facts.n_classes, of_means)

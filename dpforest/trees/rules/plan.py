@@ -118,7 +118,7 @@ def _signal(facts: TableFacts, budget: LearnerBudget) -> float:
 
 def _has_two_classes(facts: TableFacts) -> bool:
     """True of two classes that are no bounds of a target."""
-    return facts.n_classes == 2 and facts.unit == 1
+    return facts.n_classes == 2 and not facts.is_regression
 
 
 def _n_stages(facts: TableFacts, settings: RulesSettings, signal: float) -> int:
@@ -198,7 +198,7 @@ def _stage(stage: int, epsilon: Fraction) -> Release:
 def _leaf_counts(role: str, n_stages: int, epsilon: Fraction, facts: TableFacts) -> Release:
     """Class counts in the leaves of so many stages, or those of the two ends of a range."""
     event = GeometricNoise(epsilon, LEAF_COUNTS_SENSITIVITY.l1)
-    what = "class counts of the leaves" if facts.unit == 1 else "records of the leaves by toss"
+    what = "records of the leaves by toss" if facts.is_regression else "class counts of the leaves"
     return Release(role, event, LEAVES_OF_A_STAGE**n_stages, says=f"{what}, with noise")
 
 

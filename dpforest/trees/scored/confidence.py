@@ -52,10 +52,10 @@ def confidence_is_affordable(facts: TableFacts, budget: LearnerBudget, share: Fr
     share : Fraction
         The part that would be spent; 0 where the answer is to be no.
     """
-    if not share or facts.unit > 1 or facts.approximate_rows is None:
+    if not share or facts.is_regression or facts.approximate_rows is None:
         return False
-    whole = budget.rho if budget.delta else budget.epsilon
-    event = count_noise(confidence_sensitivity(), share * whole, not budget.delta)
+    whole = budget.total
+    event = count_noise(confidence_sensitivity(), share * whole, budget.is_pure)
     deviation = event.variance**0.5 / STEPS
     return deviation <= _MOST_NOISE * SPREAD * _FALL * facts.approximate_rows
 

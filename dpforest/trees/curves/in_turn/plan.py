@@ -44,7 +44,7 @@ class CurvesInTurn(InTurnSizes):
             Pure epsilon pays for geometric, (epsilon, delta) for discrete Gaussian noise.
         settings : InTurnSettings
         """
-        pure, of_means = not budget.delta, facts.unit > 1
+        pure, of_means = budget.is_pure, facts.is_regression
         signal = budget.signal(facts.approximate_rows or 0.0)
         clip = settings.clips(settings.strength(signal, facts.n_features, pure), of_means)
         lattice = GradientLattice.of(n_score_columns(facts.n_classes), clip, _NOTHING, _NOTHING)
@@ -57,9 +57,9 @@ class CurvesInTurn(InTurnSizes):
         self, facts: TableFacts, budget: LearnerBudget, total: Fraction, owner: str
     ) -> tuple[Round, ...]:
         """Ask for the prior, for counts of bins and for sums, as `PlannedCurves.rounds` says."""
-        pure, settings = not budget.delta, self.settings
+        pure, settings = budget.is_pure, self.settings
         signal = budget.signal(facts.approximate_rows or 0.0)
-        prior = total * settings.prior(signal, facts.unit > 1, pure)
+        prior = total * settings.prior(signal, facts.is_regression, pure)
         counts = total * (settings.pure_count_share if pure else settings.count_share)
         return (
             prior_round(owner, facts.unit, prior, pure),
@@ -73,7 +73,7 @@ class CurvesInTurn(InTurnSizes):
 
     def words(self, facts: TableFacts, budget: LearnerBudget) -> dict[str, str]:
         """Words of a plan that has nothing but curves, for the report."""
-        pure = not budget.delta
+        pure = budget.is_pure
         noise, currency = ("geometric", "epsilon") if pure else ("discrete Gaussian", "rho")
         times = "once" if self.n_cycles == 1 else f"{self.n_cycles} times"
         return {

@@ -65,8 +65,8 @@ class Curves:
         self.sizes, self.base = sizes, base_scores(prior)
         self.history = ScoreHistory(self.base)
         self.variance = bridge.event(Role.SUMS).variance / GRADIENT_STEPS**2
-        bend = _curvature(prior, shape, facts.unit > 1)
-        reach = shape.settings.reach if facts.unit == 1 else shape.settings.reach_of_means
+        bend = _curvature(prior, shape, facts.is_regression)
+        reach = shape.settings.reach_of_means if facts.is_regression else shape.settings.reach
         self.reaches = reach * np.array(shape.settings.factors)
         self.evidence = np.zeros((len(sizes), self.reaches.size))
         self.posteriors = [self._posteriors(f, size, bend) for f, size in enumerate(sizes)]
