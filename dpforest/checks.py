@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import os
+from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from dpforest.exceptions import ParameterError, ParameterTypeError
+
+#: Sizes that settings may have; what is expected lies far below.
+_LARGEST_SIZE = 1e9
 
 
 def is_real(value: Any) -> bool:
@@ -30,18 +36,12 @@ def check_integer(value: Any, name: str, lowest: int, highest: int | None = None
     return number
 
 
-def check_setting(name: str, value: object, fine: bool, rule: str) -> None:
-    """Refuse a setting that has no meaning; the rule says what it must be."""
-    if not fine:
-        raise ParameterError(name, value, f"must be {rule}", "Use the default")
-
-
-def check_part(value: Any, name: str, most: int | None = None) -> None:
-    """Refuse what is not above 0 and below 1; 1 itself is fine where it is the most."""
-    rule = f"must be above 0 and {'at most' if most else 'below'} 1"
+def check_part(value: Any, name: str, most: int | None = None, below: Fraction | int = 1) -> None:
+    """Refuse what is not above 0 and below a bound; 1 itself is fine where it is the most."""
+    rule = f"must be above 0 and {'at most' if most else 'below'} {below}"
     if not is_real(value):
         raise ParameterTypeError(name, value, rule, "Give a part of 1")
-    if not (0 < value < 1 or value == most):
+    if not (0 < value < below or value == most):
         raise ParameterError(name, value, rule, "Give a part of 1")
 
 
@@ -64,6 +64,42 @@ def check_number(
     if not lowest <= value <= highest or (value == lowest and not closed):
         raise ParameterError(name, value, rule, "Give a number in that range")
     return float(value)
+
+
+def check_count(value: Any, name: str) -> None:
+    """Refuse what is no whole number from 1 up."""
+    check_integer(value, name, 1)
+
+
+def check_limit(value: Any, name: str, above_nothing: bool = False) -> None:
+    """Refuse what is no limit of a signal: below 0, or 0 where it has to lie above that.
+
+    Infinity is one, which no signal reaches.
+    """
+    check_number(value, name, 0, math.inf, closed=not above_nothing)
+
+
+def check_size(value: Any, name: str) -> None:
+    """Refuse what is not above 0, or so large that it is a slip of the pen."""
+    check_number(value, name, 0, _LARGEST_SIZE, closed=False)
+
+
+def check_kind(value: Any, name: str, kind: type, optional: bool = False) -> None:
+    """Refuse what is no object of a class, or None where that is an option."""
+    if not isinstance(value, kind) and not (optional and value is None):
+        rule = f"must be of {kind.__name__}{', or None' if optional else ''}"
+        raise ParameterTypeError(name, value, rule, f"Give an object of {kind.__name__}")
+
+
+def check_each(values: Any, name: str, check: Callable[[Any, str], object], least: int = 1) -> None:
+    """Refuse what is no tuple of at least so many elements that pass a check."""
+    rule, repair = f"must be a tuple of {least} or more", "Give a tuple"
+    if not isinstance(values, tuple):
+        raise ParameterTypeError(name, values, rule, repair)
+    if len(values) < least:
+        raise ParameterError(name, values, rule, repair)
+    for value in values:
+        check(value, name)
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:

@@ -22,9 +22,8 @@ from dpforest.trees.multinomial.criteria import resolve_criterion
 from dpforest.trees.multinomial.heaps import ReleasedTrees
 from dpforest.trees.multinomial.learner import MultinomialForest
 from dpforest.trees.multinomial.model import MultinomialModel
-from dpforest.trees.multinomial.plan import LEAF_RULES, ForestSettings, build_plan
+from dpforest.trees.multinomial.plan import DRAWS, LEAF_RULES, ForestSettings, build_plan
 
-_SELECTIONS = ("exponential", "permute_and_flip")
 _CHOICES = ("two_stage", "joint")
 _LEAVES = ("auto", *LEAF_RULES)
 
@@ -220,7 +219,7 @@ class MultinomialForestClassifier(PrivateClassifier):
 
     def _settings(self) -> ForestSettings:
         leaves = check_choice(self.leaves, "leaves", _LEAVES)
-        draw = check_choice(self.selection, "selection", _SELECTIONS)
+        draw = check_choice(self.selection, "selection", DRAWS)
         joint = check_choice(self.choice, "choice", _CHOICES) == "joint"
         check_lattice_draw(self.thresholds, draw, joint)
         return ForestSettings(

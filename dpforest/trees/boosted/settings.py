@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from dpforest.checks import (
+    check_count,
     check_integer,
+    check_kind,
+    check_limit,
     check_number,
     check_part,
-    check_setting,
     check_share,
 )
-from dpforest.exceptions import ParameterError
 from dpforest.trees.base import TableFacts
 from dpforest.trees.curves.at_once.columns import are_quick
 from dpforest.trees.curves.at_once.settings import AtOnceSettings
@@ -43,7 +44,7 @@ class BoostedSize:
     Raises
     ------
     ParameterError
-        Where trees are deeper than ``MAX_DEPTH``, or there is no round.
+        Where one is no whole number, trees are deeper than ``MAX_DEPTH``, or there is no round.
     """
 
     depth: int
@@ -52,11 +53,9 @@ class BoostedSize:
 
     def __post_init__(self) -> None:
         """Check what memory takes for granted."""
-        if not 0 < self.depth <= MAX_DEPTH:
-            rule = f"must be from 1 to {MAX_DEPTH}"
-            raise ParameterError("depth", self.depth, rule, "Give a smaller size")
-        if self.n_rounds < 1:
-            raise ParameterError("n_rounds", self.n_rounds, "must be at least 1", "Give some")
+        check_integer(self.depth, "depth", 1, MAX_DEPTH)
+        check_count(self.n_rounds, "n_rounds")
+        check_integer(self.wanted_depth, "wanted_depth", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +123,10 @@ class BoostedSettings:
     Raises
     ------
     ParameterError
-        Where ``correction_times`` is no whole number or below 0, a share is none, shares leave
-        nothing, a multiple, a spread or a step is not above 0 or not finite, ``weighted`` is no
-        bool, or a clip, bend or mass is not above 0 and at most 1: so scores of fewer than 2**31
-        records are exact in doubles, and sums in 64 bits.
+        Where a setting is of another type, ``correction_times`` or a limit of R is below 0,
+        ``max_bins`` is below 1, a share is none, shares leave nothing, a multiple, a spread or a
+        step is not above 0 or not finite, or a clip, bend or mass is not above 0 and at most 1: so
+        scores of fewer than 2**31 records are exact in doubles, and sums in 64 bits.
     """
 
     prior_share: Fraction = Fraction(1, 100)
@@ -170,7 +169,8 @@ class BoostedSettings:
             check_part(getattr(self, name), name, most=1)
         for name in ("first_share", "correction_share", "confidence_share"):
             check_share(getattr(self, name), name)
-        check_part(self.prior_share, "prior_share")
+        for name in ("prior_share", "quantile_share"):
+            check_part(getattr(self, name), name)
         first = self.prior_share + self.quantile_share + self.confidence_share
         check_part(first, "prior_share + quantile_share + confidence_share")
         for name in ("curve_share", "share_at_once"):
@@ -181,8 +181,13 @@ class BoostedSettings:
         check_part(self.selection_share + self.node_share, "selection_share + node_share")
         for name in SIZES:
             check_number(getattr(self, name), name, 0, 1000, closed=False)
-        check_setting("weighted", self.weighted, isinstance(self.weighted, bool), "True or False")
+        check_limit(self.curve_signal, "curve_signal")
+        check_count(self.max_bins, "max_bins")
         check_integer(self.correction_times, "correction_times", 0)
+        check_kind(self.weighted, "weighted", bool)
+        check_kind(self.curves, "curves", InTurnSettings)
+        check_kind(self.curves_at_once, "curves_at_once", AtOnceSettings)
+        check_kind(self.fixed_size, "fixed_size", BoostedSize, optional=True)
 
     def size(
         self,
@@ -301,6 +306,12 @@ class PureSettings(BoostedSettings):
     curve_signal: float = 12.0
     curve_signal_of_classes: float = 1000.0
     curve_features: int = 4
+
+    def __post_init__(self) -> None:
+        """Check when curves come first, besides."""
+        BoostedSettings.__post_init__(self)
+        check_limit(self.curve_signal_of_classes, "curve_signal_of_classes")
+        check_count(self.curve_features, "curve_features")
 
     def depth(self, signal: float, n_features: int, n_classes: int, of_means: bool = False) -> int:
         """Depth by the public signal R, wherever memory allows it.

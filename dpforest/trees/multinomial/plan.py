@@ -21,13 +21,16 @@ from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import sqrt_in_steps
 from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round, Step
-from dpforest.exceptions import ParameterError
+from dpforest.checks import check_choice, check_count, check_kind, check_part
+from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.trees.base import ALL_FIXED
 from dpforest.trees.multinomial.criteria import Criterion
 
 #: Roles of a level, in the order in which they are drawn: one draw, or two; and of the leaves.
 SPLIT, FEATURE, VALUE = "split selection", "feature selection", "value selection"
 LEAF_LABEL, LEAF_HISTOGRAM = "leaf label", "leaf histogram"
+#: Mechanisms that draw splits.
+DRAWS = "exponential", "permute_and_flip"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +161,11 @@ class ForestSettings:
         A rule of ``LEAF_RULES``, or ``"auto"``: Gaussian noise where there is a delta.
     partition : Fraction or None
         Probability of being a structure point; None uses all records for both.
+
+    Raises
+    ------
+    ParameterError
+        Where there is no tree or no level, or a setting is of another type or none of its choices.
     """
 
     n_trees: int
@@ -168,6 +176,20 @@ class ForestSettings:
     joint: bool = False
     leaves: str = "auto"
     partition: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        """Check what plans and trees take for granted."""
+        check_count(self.n_trees, "n_trees")
+        check_count(self.depth, "depth")
+        if not callable(getattr(self.allocation, "shares", None)):
+            rule = "must divide a total with its method shares()"
+            raise ParameterTypeError("allocation", self.allocation, rule, "Give an allocation")
+        check_kind(self.criterion, "criterion", Criterion)
+        check_choice(self.draw, "draw", DRAWS)
+        check_kind(self.joint, "joint", bool)
+        check_choice(self.leaves, "leaves", ("auto", *LEAF_RULES))
+        if self.partition is not None:
+            check_part(self.partition, "partition")
 
 
 def build_plan(settings: ForestSettings, budget: LearnerBudget) -> Plan[ForestShape]:

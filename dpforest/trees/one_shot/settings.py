@@ -6,17 +6,46 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpforest.checks import (
+    check_count,
+    check_each,
+    check_integer,
+    check_kind,
+    check_limit,
+    check_number,
+    check_part,
+    check_size,
+)
+from dpforest.exceptions import ParameterError
+from dpforest.trees.random.trees import MAX_DEPTH
+
 #: Bins of the calibration's histogram.
 N_SCORE_BINS = 16
+#: Settings that are shares of the budget, beside that of quantiles.
+SHARES = "histogram_share", "selection_share", "prior_share"
+#: Settings that are numbers above 0.
+SIZES = "mean_signal", "expected_slope", "full_signal", "most_slope", "slope_classes", "strength"
 
 
 @dataclass(frozen=True, slots=True)
 class OneShotSize:
-    """Numbers of trees, of levels, and of features of its own that each tree has, in turn."""
+    """Numbers of trees, of levels, and of features of its own that each tree has, in turn.
+
+    Raises
+    ------
+    ParameterError
+        Where one is no whole number above 0, or trees are deeper than ``MAX_DEPTH``.
+    """
 
     n_trees: int
     depth: int
     features_per_tree: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Check what trees are drawn by."""
+        check_count(self.n_trees, "n_trees")
+        check_integer(self.depth, "depth", 1, MAX_DEPTH)
+        check_each(self.features_per_tree, "features_per_tree", check_count)
 
 
 def size_by_rule(n_features: int, n_classes: int, signal: float, concentrated: bool) -> OneShotSize:
@@ -91,6 +120,12 @@ class OneShotSettings:
         In place of `size_by_rule`.
     strength : float
         Pseudo-count of a node's parent in the shrinkage.
+
+    Raises
+    ------
+    ParameterError
+        Where a share is none, shares or the mean of a target leave nothing for leaves, or a number
+        has no meaning.
     """
 
     quantile_share: Fraction = Fraction(10, 100)
@@ -111,6 +146,35 @@ class OneShotSettings:
     max_bins: int = 32
     fixed_size: OneShotSize | None = None
     strength: float = 10.0
+
+    def __post_init__(self) -> None:
+        """Check what plans and scores take for granted."""
+        check_part(self.quantile_share, "quantile_share")
+        for name in SHARES:
+            check_part(getattr(self, name), name)
+            check_part(getattr(self, name) + self.quantile_share, f"{name} + quantile_share")
+        for name in SIZES:
+            check_size(getattr(self, name), name)
+        for name in ("histogram_signal", "selection_signal", "target_histogram_signal"):
+            check_limit(getattr(self, name), name)
+        check_limit(self.leaf_signal, "leaf_signal", above_nothing=True)
+        check_number(self.target_spread, "target_spread", 0, 1, closed=False)
+        check_count(self.max_bins, "max_bins")
+        check_kind(self.fixed_size, "fixed_size", OneShotSize, optional=True)
+        check_each(self.median_signals, "median_signals", check_limit, least=2)
+        if list(self.median_signals) != sorted(self.median_signals[:2]):
+            rule = "must be two numbers, the smaller one first"
+            raise ParameterError("median_signals", self.median_signals, rule, "Put them in order")
+        self._check_means()
+
+    def _check_means(self) -> None:
+        """Refuse what a mean, quantiles and a histogram would leave nothing of for leaves."""
+        words = "mean_signal / leaf_signal + quantile_share"
+        check_part(self.mean_share(self.leaf_signal) + self.quantile_share, words)
+        signal = max(self.leaf_signal, self.target_histogram_signal)
+        left = self.mean_share(signal) + self.quantile_share + self.histogram_share
+        words = "mean_signal / target_histogram_signal + quantile_share + histogram_share"
+        check_part(left, words)
 
     def slope(self, released_signal: float) -> float:
         """Slope that is expected; a model of noise alone says the prior."""

@@ -6,7 +6,16 @@ import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from dpforest.checks import check_integer, check_part, check_share
+from dpforest.checks import (
+    check_count,
+    check_each,
+    check_integer,
+    check_kind,
+    check_limit,
+    check_number,
+    check_part,
+    check_share,
+)
 from dpforest.exceptions import ParameterError
 from dpforest.trees.curves.at_once.settings import AtOnceSettings
 from dpforest.trees.curves.in_turn.settings import InTurnSettings
@@ -16,6 +25,18 @@ from dpforest.trees.scored.clips import clip_of_targets
 FEW_ROWS = 10_000
 #: Leaves of a tree are numbered with 16 bits while residuals are summed.
 MAX_DEPTH = 16
+#: Settings that are whole numbers, and the least that each may be.
+COUNTS = {
+    "n_gradients": 1, "max_start_columns": 0, "max_bins": 1, "learnt_trees": 0,
+    "correction_times": 0, "trees_together": 1,
+}  # fmt: skip
+#: Settings that are numbers above 0.
+SIZES = (
+    "step", "spread", "target_spread", "step_clip", "stretch", "stretch_of_many",
+    "target_stretch", "scale",
+)  # fmt: skip
+#: Settings that are limits of R, or of declared records.
+LIMITS = "start_signal", "learnt_rows", "clip_signal", "curve_signal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +46,7 @@ class RefittedSize:
     Raises
     ------
     ParameterError
-        Where trees are deeper than ``MAX_DEPTH``.
+        Where one is no whole number above 0, or trees are deeper than ``MAX_DEPTH``.
     """
 
     depth: int
@@ -34,9 +55,9 @@ class RefittedSize:
 
     def __post_init__(self) -> None:
         """Check what kernels take for granted."""
-        if not 0 < self.depth <= MAX_DEPTH:
-            rule = f"must be from 1 to {MAX_DEPTH}"
-            raise ParameterError("depth", self.depth, rule, "Give a smaller size")
+        check_integer(self.depth, "depth", 1, MAX_DEPTH)
+        check_count(self.n_candidates, "n_candidates")
+        check_count(self.n_rounds, "n_rounds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +140,9 @@ class RefittedSettings:
     Raises
     ------
     ParameterError
-        Where ``correction_times`` is no whole number or below 0, ``trees_together`` is no whole
-        number or below 1, a clip or a share is not above 0, a clip is above 1, or shares leave
-        nothing.
+        Where a setting is of another type, a number of ``COUNTS`` is below the least, a step, a
+        spread or a factor is not above 0 or above 1000, a limit of R is negative, a clip or a share
+        is not above 0, a clip is above 1, or shares leave nothing.
     """
 
     prior_share: Fraction = Fraction(2, 100)
@@ -163,8 +184,21 @@ class RefittedSettings:
 
     def __post_init__(self) -> None:
         """Check what the plan divides by, and what sums in 64 bits take for granted."""
-        check_integer(self.correction_times, "correction_times", 0)
-        check_integer(self.trees_together, "trees_together", 1)
+        for name, least in COUNTS.items():
+            check_integer(getattr(self, name), name, least)
+        for name in SIZES:
+            check_number(getattr(self, name), name, 0, 1000, closed=False)
+        for name in LIMITS:
+            check_limit(getattr(self, name), name)
+        check_limit(self.clip_signal_of_means, "clip_signal_of_means", above_nothing=True)
+        check_number(self.learnt_share, "learnt_share", 0, 1)
+        check_each(self.features_per_tree, "features_per_tree", check_count)
+        check_kind(self.fixed_size, "fixed_size", RefittedSize, optional=True)
+        check_kind(self.curves, "curves", InTurnSettings)
+        check_kind(self.curves_at_once, "curves_at_once", AtOnceSettings)
+        self._check_shares()
+
+    def _check_shares(self) -> None:
         for name in ("clip", "clip_of_much", "clip_of_means", "most_clip_of_means"):
             check_part(getattr(self, name), name, most=1)
         shares = "prior_share", "quantile_share", "start_share", "selection_share", "gram_share"
@@ -177,7 +211,8 @@ class RefittedSettings:
             raise ParameterError("prior_share", self.prior_share, rule, "Give a smaller part")
         most = 1 - self.quantile_share
         for name in ("curve_share", "share_at_once"):
-            if not 0 < getattr(self, name) < most:
+            check_part(getattr(self, name), name)
+            if getattr(self, name) >= most:
                 rule = f"must be above 0 and below {most}, which quantiles leave"
                 raise ParameterError(name, getattr(self, name), rule, "Give a smaller part")
 
@@ -296,6 +331,12 @@ class PureRefittedSettings(RefittedSettings):
         check_integer(self.least_rounds, "least_rounds", 1)
         check_integer(self.most_rounds, "most_rounds", self.least_rounds)
         check_part(self.target_selection_share, "target_selection_share")
+        check_kind(self.target_size, "target_size", RefittedSize)
+        check_integer(self.target_deep_depth, "target_deep_depth", 1, MAX_DEPTH)
+        for name in ("rounds_per_root", "target_step"):
+            check_number(getattr(self, name), name, 0, 1000, closed=False)
+        for name in ("deep_signal", "target_deep_signal"):
+            check_limit(getattr(self, name), name)
 
     def size(
         self, signal: float, rows: float, n_classes: int, of_means: bool = False

@@ -13,6 +13,7 @@ from dpforest.exceptions import ModelFormatError
 from dpforest.trees.base import LogOddsModel, TableFacts
 from dpforest.trees.partial import sampled_scores
 from dpforest.trees.rules.directions import Direction, RuleNode
+from dpforest.trees.rules.settings import STEEPNESS_RANGE
 from dpforest.trees.rules.shares import FlatCuts, SoftCuts
 from dpforest.trees.stored import (
     reading,
@@ -32,7 +33,6 @@ _SHARES = 2**19
 _LEAST_RUN = 512
 _FORMAT = "dpforest-rules"
 _VERSION = 2
-_STEEPNESS_RANGE = 0.001, 1000.0
 _KIND = "rules model"
 #: Largest entry of a stored table; sums of them stay far inside 64 bits.
 _LARGEST = 2**40
@@ -247,7 +247,7 @@ def _runs(block: slice, n_leaves: int) -> list[slice]:
 
 def _steepness_of(data: Any) -> float:
     """One number, as it is written."""
-    return float(real_numbers([data], (1,), "steepness", *_STEEPNESS_RANGE)[0])
+    return float(real_numbers([data], (1,), "steepness", *STEEPNESS_RANGE)[0])
 
 
 def _node_data(node: RuleNode) -> dict[str, Any]:

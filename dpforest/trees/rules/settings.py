@@ -12,12 +12,35 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from dpforest.checks import (
+    check_count,
+    check_each,
+    check_integer,
+    check_limit,
+    check_number,
+    check_share,
+)
+
 #: R below which a budget cannot teach more than the class shares.
 TOO_SMALL_SIGNAL = 5.0
 #: Classes from which a first tree, of four leaves, names half of them at most.
 SEVERAL_CLASSES = 8
 #: More classes than these are very many: 64 leaves hardly name each of them where it lies.
 MANY_CLASSES = 12
+#: Smallest and largest steepness of soft cuts.
+STEEPNESS_RANGE = 0.001, 1000.0
+#: Cuts of a direction, at most: its bins are numbered with 8 bits.
+MOST_CUTS = 255
+#: Further stages of two classes, at most: class counts are bought before each.
+_MOST_FURTHER = 3
+#: Settings that are whole numbers above 0.
+COUNTS = "n_sums", "n_sums_of_much", "n_sums_of_very_many", "most_weight"
+#: Settings that are R from which something is done.
+SIGNALS = (
+    "much_signal", "smallest_signal", "counted_signal", "second_signal", "third_signal",
+    "fourth_signal", "second_signal_of_several", "third_signal_of_several", "odds_signal",
+    "few_rows",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +107,13 @@ class RulesSettings:
     rare_odds_of_cell : float
         As ``rare_odds``, in a leaf of an earlier stage. Less is lost there by asking for the rare
         class: the stage before has asked already what is to be answered.
+    steepness, steepness_of_many : float
+        Of soft cuts, where there is one stage and where there are more.
+
+    Raises
+    ------
+    ParameterError
+        Where a share is none, shares leave nothing for trees, or a number has no meaning.
     """
 
     n_sums: int = 200
@@ -120,6 +150,39 @@ class RulesSettings:
     rare_odds_of_cell: float = 3.0
     steepness: float = 20.0
     steepness_of_many: float = 40.0
+
+    def __post_init__(self) -> None:
+        """Check what plans, families and models take for granted."""
+        for name in COUNTS:
+            check_count(getattr(self, name), name)
+        for name in ("n_cuts", "n_cuts_of_very_many"):
+            check_integer(getattr(self, name), name, 1, MOST_CUTS)
+        for name in SIGNALS:
+            check_limit(getattr(self, name), name)
+        for name in ("further_signals_of_many", "further_signals_of_very_many"):
+            check_each(getattr(self, name), name, check_limit, least=0)
+        self._check_shares()
+        self._check_weights()
+
+    def _check_shares(self) -> None:
+        for name in ("count_share", "shares_share", "cells_share"):
+            check_share(getattr(self, name), name)
+        # Both fall with the root of R.
+        for name in ("shares_signal", "cells_signal"):
+            check_limit(getattr(self, name), name, above_nothing=True)
+        counted = self.count_share + self.shares_share + _MOST_FURTHER * self.cells_share
+        check_share(counted, f"count_share + shares_share + {_MOST_FURTHER} cells_share")
+        check_number(self.stage_growth, "stage_growth", 0, 1000, closed=False)
+
+    def _check_weights(self) -> None:
+        check_share(self.stop_share, "stop_share")
+        for name in ("sum_share", "near_share"):
+            check_number(getattr(self, name), name, 0, 1)
+        for name in ("rare_odds", "rare_odds_of_much", "rare_odds_of_cell", "work"):
+            check_limit(getattr(self, name), name, above_nothing=True)
+        check_number(self.rare_power, "rare_power", 0, 10)
+        for name in ("steepness", "steepness_of_many"):
+            check_number(getattr(self, name), name, *STEEPNESS_RANGE)
 
     def share_of_shares(self, signal: float) -> Fraction:
         """Share of the budget for class shares."""

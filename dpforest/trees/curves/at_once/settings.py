@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from dpforest.checks import check_setting
+from dpforest.checks import check_each, check_integer, check_number, check_part, check_size
+from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.mechanisms.objective import is_power_of_two
 
 Value = TypeVar("Value")
@@ -64,24 +67,16 @@ class AtOnceSettings:
     def __post_init__(self) -> None:
         """Check what plans and mechanisms take for granted."""
         for name in ("prior_share", "most_prior_share"):
-            check_setting(name, getattr(self, name), 0 < getattr(self, name) < 1, "between 0 and 1")
-        check_setting(
-            "mean_signal", self.mean_signal, 0 < self.mean_signal < 1e6, "above 0, and finite"
+            check_part(getattr(self, name), name)
+        check_size(self.mean_signal, "mean_signal")
+        _check_clip(self.clip, "clip")
+        _check_determinant(self.determinant_share, "determinant_share")
+        _check_steps(
+            self.determinant_shares_of_means, "determinant_shares_of_means", _check_determinant
         )
-        check_setting("clip", self.clip, _is_power(self.clip), _POWER)
-        share = self.determinant_share
-        check_setting("determinant_share", share, _is_small(share), "between 0 and 1/2")
-        for name, fine, rule in (
-            ("determinant_shares_of_means", _is_small, "between 0 and 1/2"),
-            ("clips_of_means", _is_power, _POWER),
-            ("knots", lambda n: n >= 2, "at least 2"),
-            ("knots_of_means", lambda n: n >= 2, "at least 2"),
-        ):
-            pairs = getattr(self, name)
-            starts = [start for start, _ in pairs]
-            rising = bool(starts) and starts[0] == 0.0 and starts == sorted(set(starts))
-            words = f"pairs whose first numbers rise from 0, and whose second are {rule}"
-            check_setting(name, pairs, rising and all(fine(value) for _, value in pairs), words)
+        _check_steps(self.clips_of_means, "clips_of_means", _check_clip)
+        for name in ("knots", "knots_of_means"):
+            _check_steps(getattr(self, name), name, _check_knots)
 
     def prior(self, signal: float, of_means: bool) -> Fraction:
         """Share for the class shares, or for a mean."""
@@ -103,15 +98,34 @@ class AtOnceSettings:
         return _at(self.determinant_shares_of_means, level) if of_means else self.determinant_share
 
 
-_POWER = "a power of two from 2^-10 to 1"
+def _check_clip(clip: Any, name: str) -> None:
+    check_number(clip, name, 2.0**-10, 1)
+    if not is_power_of_two(clip):
+        raise ParameterError(name, clip, "must be a power of two from 2^-10 to 1", "Round it")
 
 
-def _is_small(share: Fraction) -> bool:
-    return 0 < share < Fraction(1, 2)
+def _check_determinant(share: Any, name: str) -> None:
+    check_part(share, name, below=Fraction(1, 2))
 
 
-def _is_power(clip: Fraction) -> bool:
-    return 2.0**-10 <= clip <= 1 and is_power_of_two(clip)
+def _check_knots(number: Any, name: str) -> None:
+    check_integer(number, name, 2)
+
+
+def _check_steps(pairs: Any, name: str, check: Callable[[Any, str], object]) -> None:
+    """Refuse what are no pairs of a level, from 0 upward, and a value that passes a check."""
+
+    def check_pair(pair: Any, name: str) -> None:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise ParameterTypeError(name, pair, "must be a pair", "Give a level and a value")
+        check_number(pair[0], name, 0, math.inf)
+        check(pair[1], name)
+
+    check_each(pairs, name, check_pair)
+    levels = [level for level, _ in pairs]
+    if levels[0] != 0 or levels != sorted(set(levels)):
+        rule = "must be pairs whose first numbers rise from 0"
+        raise ParameterError(name, pairs, rule, "Put them in order")
 
 
 def _at(pairs: tuple[tuple[float, Value], ...], level: float) -> Value:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpforest.checks import check_setting
+from dpforest.checks import check_count, check_each, check_number, check_part, check_size
 from dpforest.trees.scored.clips import clip_of_targets
 
 #: Questions that a training with a delta asks, about.
 MOST_STEPS = 1000
 #: Settings that are shares of the budget.
 SHARES = "prior_share", "count_share", "pure_count_share"
+#: Settings that are shares of the largest residual that there may be.
+CLIPS = "clip", "clip_of_much", "clip_of_means", "most_clip_of_means"
 #: Settings that are whole numbers, and those that are numbers above 0.
 COUNTS = "cycles", "pure_cycles", "max_bins", "few_cycles", "few_pure_cycles", "few_bins"
 SIZES = (
@@ -97,24 +99,16 @@ class InTurnSettings:
 
     def __post_init__(self) -> None:
         """Check what kernels, plans and sums take for granted."""
-        for name in (*SHARES, "clip", "clip_of_much", "clip_of_means", "most_clip_of_means"):
-            check_setting(
-                name, getattr(self, name), 0 < getattr(self, name) <= 1, "above 0 and at most 1"
-            )
         for name in SHARES:
-            check_setting(
-                name, getattr(self, name), getattr(self, name) < Fraction(1, 4), "below 1/4"
-            )
+            check_part(getattr(self, name), name, below=Fraction(1, 4))
+        for name in CLIPS:
+            check_part(getattr(self, name), name, most=1)
         for name in COUNTS:
-            check_setting(name, getattr(self, name), getattr(self, name) >= 1, "at least 1")
+            check_count(getattr(self, name), name)
         for name in SIZES:
-            check_setting(
-                name, getattr(self, name), 0 < getattr(self, name) < 1e6, "above 0, and finite"
-            )
-        fine = isinstance(self.factors, tuple) and len(self.factors) > 0
-        fine = fine and all(0 < factor < 1e6 for factor in self.factors)
-        check_setting("factors", self.factors, fine, "a tuple of numbers above 0")
-        check_setting("line", self.line, 0 <= self.line <= 1, "from 0 to 1")
+            check_number(getattr(self, name), name, 0, 1e6, closed=False)
+        check_each(self.factors, "factors", check_size)
+        check_number(self.line, "line", 0, 1)
 
     def strength(self, signal: float, n_features: int, pure: bool) -> float:
         """R by which each feature's curve is known once all cycles are done.
