@@ -156,9 +156,10 @@ def _ridge(event: ObjectivePerturbation, determinant: float) -> tuple[float, flo
     Rounded up, with a margin for expm1.
     """
     left, constant = math.expm1(determinant) * (1.0 - 2.0**-40), float(CONSTANT_SHARE)
-    bend, more = float(event.curvature), 1.0 + 2.0**-40
+    curvature, more = float(event.curvature), 1.0 + 2.0**-40
     n_features = max(float(event.blocks - 1), 1.0)
-    return bend * n_features / ((1.0 - constant) * left) * more, bend / (constant * left) * more
+    of_features = curvature * n_features / ((1.0 - constant) * left) * more
+    return of_features, curvature / (constant * left) * more
 
 
 def is_power_of_two(value: Fraction) -> bool:

@@ -73,5 +73,5 @@ def steps_of(
 ) -> NDArray[np.float64]:
     """Shrunk Newton steps of a tree's leaves, from estimates of its levels' sums."""
     settings, lattice = shape.settings, shape.lattice
-    scales = Scales(GRADIENT_STEPS, lattice.bend, lattice.mass)
+    scales = Scales(GRADIENT_STEPS, lattice.curvature, lattice.mass)
     return newton_steps(levels, scales, settings.spread_of(lattice.weighted), settings.step_clip)

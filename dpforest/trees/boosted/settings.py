@@ -92,11 +92,11 @@ class BoostedSettings:
         there are three, and of more classes.
     clip_of_means : Fraction
         Largest residual of a target, as a share of its range: most are small.
-    bend, bend_of_many, mass : Fraction
-        What a curvature and a record count for beside a residual of 1; in a regression ``bend``
+    curvature, curvature_of_many, mass : Fraction
+        What a curvature and a record count for beside a residual of 1; in a regression the first
         beside its largest residual, and ``mass_of_means`` too, since all three share the noise.
-        Of records that are weighted, ``weighted_bend`` and ``weighted_mass``.
-    mass_of_means, weighted_bend, weighted_mass : Fraction
+        Of records that are weighted, ``weighted_curvature`` and ``weighted_mass``.
+    mass_of_means, weighted_curvature, weighted_mass : Fraction
     curve_share, share_at_once : Fraction
         Of the whole: for curves of single features that come first, of a regression and in pure
         epsilon of two classes; made feature by feature, and at once.
@@ -125,8 +125,8 @@ class BoostedSettings:
     ParameterError
         Where a setting is of another type, ``correction_times`` or a limit of R is below 0,
         ``max_bins`` is below 1, a share is none, shares leave nothing, a multiple, a spread or a
-        step is not above 0 or not finite, or a clip, bend or mass is not above 0 and at most 1: so
-        scores of fewer than 2**31 records are exact in doubles, and sums in 64 bits.
+        step is not above 0 or not finite, or a clip, a curvature or a mass is not above 0 and at
+        most 1: so scores of fewer than 2**31 records are exact in doubles, and sums in 64 bits.
     """
 
     prior_share: Fraction = Fraction(1, 100)
@@ -143,11 +143,11 @@ class BoostedSettings:
     clip: Fraction = Fraction(7, 10)
     clip_of_many: Fraction = Fraction(1, 2)
     clip_of_means: Fraction = Fraction(2, 10)
-    bend: Fraction = Fraction(1)
-    bend_of_many: Fraction = Fraction(1, 2)
+    curvature: Fraction = Fraction(1)
+    curvature_of_many: Fraction = Fraction(1, 2)
     mass: Fraction = Fraction(1, 10)
     mass_of_means: Fraction = Fraction(2, 10)
-    weighted_bend: Fraction = Fraction(1, 2)
+    weighted_curvature: Fraction = Fraction(1, 2)
     weighted_mass: Fraction = Fraction(15, 100)
     curve_share: Fraction = Fraction(25, 100)
     share_at_once: Fraction = Fraction(25, 100)
@@ -164,8 +164,8 @@ class BoostedSettings:
 
     def __post_init__(self) -> None:
         """Check what sums, scores and prices take for granted."""
-        parts = "clip", "clip_of_many", "clip_of_means", "bend", "bend_of_many", "mass"
-        for name in (*parts, "mass_of_means", "weighted_bend", "weighted_mass"):
+        parts = "clip", "clip_of_many", "clip_of_means", "curvature", "curvature_of_many", "mass"
+        for name in (*parts, "mass_of_means", "weighted_curvature", "weighted_mass"):
             check_part(getattr(self, name), name, most=1)
         for name in ("first_share", "correction_share", "confidence_share"):
             check_share(getattr(self, name), name)
@@ -272,11 +272,11 @@ class BoostedSettings:
         """Largest residual, and what a curvature and a record count for."""
         if of_means:
             clip = self.clip_of_means
-            return clip, clip * self.bend, clip * self.mass_of_means
+            return clip, clip * self.curvature, clip * self.mass_of_means
         if self.weighs(n_classes, of_means):
-            return Fraction(1), self.weighted_bend, self.weighted_mass
+            return Fraction(1), self.weighted_curvature, self.weighted_mass
         clip = self.clip_of_many if n_classes > 3 else self.clip
-        return clip, self.bend_of_many if n_classes > 2 else self.bend, self.mass
+        return clip, self.curvature_of_many if n_classes > 2 else self.curvature, self.mass
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,8 +120,8 @@ def newton_steps(
         if n_columns > 1:
             own = own - own.mean(axis=1, keepdims=True)
         # A curvature below its noise says no more than that it is small.
-        bend = np.maximum(sums[:, n_columns:-1], noise) / scales.curvature
+        curvature = np.maximum(sums[:, n_columns:-1], noise) / scales.curvature
         noise /= scales.residual
         step = np.repeat(step, 2, axis=0)
-        step = step + (own - step * bend) / (bend + (noise / spread) ** 2 / bend)
+        step = step + (own - step * curvature) / (curvature + (noise / spread) ** 2 / curvature)
     return np.clip(step, -clip, clip)

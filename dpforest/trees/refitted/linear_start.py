@@ -56,13 +56,13 @@ def fit_linear_start(
     """
     design = LinearDesign.of(facts)
     columns = DesignedColumns(facts.offsets, design.column, design.values(bins), design.n_columns)
-    solve, bend = _released_inverse(bridge, columns), _curvatures(prior)
+    solve, curvature = _released_inverse(bridge, columns), _curvatures(prior)
     weights = np.zeros((design.n_columns, history.base.size))
     for _ in range(shape.settings.n_gradients):
         query = GradientSums(Residuals(history, shape.lattice), columns)
         released = bridge.ask(query, Role.GRADIENT).noised(Role.GRADIENT)
         gradient = centred(released.reshape(weights.shape) / (LEVELS * STEPS))
-        move = np.clip(solve @ gradient / bend, -MOST, MOST)
+        move = np.clip(solve @ gradient / curvature, -MOST, MOST)
         weights += move
         history = history.then(CodeMove(facts.offsets, _code_values(move, columns)))
     return _code_values(weights, columns), history

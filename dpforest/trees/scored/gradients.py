@@ -29,7 +29,7 @@ class GradientLattice(ClippedResiduals):
 
     Attributes
     ----------
-    bend : int
+    curvature : int
         A curvature of 1.
     mass : int
         A record.
@@ -37,34 +37,40 @@ class GradientLattice(ClippedResiduals):
         Whether records of two classes are weighted by 1 / max(p, 1 - p), and not clipped.
     """
 
-    bend: int
+    curvature: int
     mass: int
     weighted: bool = False
 
     @classmethod
     def of(
-        cls, n_columns: int, clip: Fraction, bend: Fraction, mass: Fraction, weighted: bool = False
+        cls,
+        n_columns: int,
+        clip: Fraction,
+        curvature: Fraction,
+        mass: Fraction,
+        weighted: bool = False,
     ) -> GradientLattice:
         """Round down what is given in residuals of 1."""
-        most, bends, masses = (max(1, math.floor(x * GRADIENT_STEPS)) for x in (clip, bend, mass))
-        return cls(n_columns, most, bends, masses, weighted)
+        sizes = clip, curvature, mass
+        most, curved, counted = (max(1, math.floor(size * GRADIENT_STEPS)) for size in sizes)
+        return cls(n_columns, most, curved, counted, weighted)
 
     @property
     def row(self) -> Sensitivity:
         """Largest sizes of one record's residuals, curvatures and own mass together.
 
         **Residuals**: `residual_sensitivity`; a weighted one is (y - p) / max(p, 1 - p) for y 0
-        or 1, so at most 1 in size. **Curvatures** of one column: p (1 - p) <= 1/4 times ``bend``;
-        weighted ones are min(p, 1 - p) <= 1/2. Of more: the sum over k of (p_k (1 - p_k))^2 is at
-        most 4/27, where three shares are 1/3; that of p_k (1 - p_k) is below 1. They are rounded
-        toward zero; 1 more makes up for the doubles that they are made in, whose relative error is
-        below 2^-40.
+        or 1, so at most 1 in size. **Curvatures** of one column: p (1 - p) <= 1/4, times
+        ``curvature``; weighted ones are min(p, 1 - p) <= 1/2. Of more: the sum over k of
+        (p_k (1 - p_k))^2 is at most 4/27, where three shares are 1/3; that of p_k (1 - p_k) is
+        below 1. They are rounded toward zero; 1 more makes up for the doubles that they are made
+        in, whose relative error is below 2^-40.
         """
         one, residuals = self.n_columns == 1, self.residuals
-        largest = Fraction(self.bend, 2 if self.weighted else 4)
-        squares = largest**2 if one else Fraction(4 * self.bend**2, 27)
-        bends = largest if one else Fraction(self.bend)
-        l1 = residuals.l1 + math.ceil(bends) + 1 + self.mass
+        largest = Fraction(self.curvature, 2 if self.weighted else 4)
+        squares = largest**2 if one else Fraction(4 * self.curvature**2, 27)
+        curvatures = largest if one else Fraction(self.curvature)
+        l1 = residuals.l1 + math.ceil(curvatures) + 1 + self.mass
         l2 = residuals.l2_squared + math.ceil(squares) + 1 + self.mass**2
         return Sensitivity(l1, l2)
 
@@ -103,10 +109,12 @@ class Gradients:
         if rows is None:
             rows = np.empty((scores.shape[0], 2 * scores.shape[1]), dtype=np.int32)
         if lattice.n_columns > 1:
-            class_gradients(scores, table.labels, GRADIENT_STEPS, lattice.most, lattice.bend, rows)
+            class_gradients(
+                scores, table.labels, GRADIENT_STEPS, lattice.most, lattice.curvature, rows
+            )
         else:
             y = table.labels if table.targets is None else table.targets
-            sizes = GRADIENT_STEPS, lattice.most, lattice.bend
+            sizes = GRADIENT_STEPS, lattice.most, lattice.curvature
             odds_gradients(scores, y, table.unit, *sizes, lattice.weighted, rows)
         chunk.kept[_ROWS] = now, rows
         return rows

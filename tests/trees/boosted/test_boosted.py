@@ -229,7 +229,7 @@ def test_sizes_of_a_pure_epsilon_grow_with_the_signal():
 
 @pytest.mark.parametrize("kind", [BoostedSettings, PureSettings])
 @pytest.mark.parametrize("changes", [
-    *({name: value} for name in ("clip", "clip_of_many", "bend", "bend_of_many", "mass")
+    *({name: value} for name in ("clip", "clip_of_many", "curvature", "curvature_of_many", "mass")
       for value in (Fraction(0), Fraction(-1), Fraction(3, 2), Fraction(2**45))),
     {"prior_share": Fraction(0)}, {"quantile_share": Fraction(1)}, {"node_share": Fraction(-1, 9)},
     {"selection_share": Fraction(9, 10), "node_share": Fraction(1, 10)},
@@ -244,7 +244,7 @@ def test_sizes_of_a_pure_epsilon_grow_with_the_signal():
 def test_settings_that_sums_or_prices_could_not_bear_are_refused(kind, changes):
     with pytest.raises(ParameterError, match=next(reversed(changes))):
         kind(**changes)
-    assert kind(clip=Fraction(1), bend=Fraction(1), mass=Fraction(1)).clip == 1
+    assert kind(clip=Fraction(1), curvature=Fraction(1), mass=Fraction(1)).clip == 1
 
 
 def test_a_forest_without_rounds_is_none():

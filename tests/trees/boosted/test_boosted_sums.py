@@ -55,10 +55,10 @@ def rows_of_scores(scores, labels, lattice, unit=1):
     out = np.empty((len(scores), 2 * lattice.n_columns), dtype=np.int32)
     if lattice.n_columns > 1:
         labels = np.asarray(labels, dtype=np.uint8)
-        class_gradients(scores, labels, GRADIENT_STEPS, lattice.most, lattice.bend, out)
+        class_gradients(scores, labels, GRADIENT_STEPS, lattice.most, lattice.curvature, out)
     else:
         labels = np.asarray(labels, dtype=np.int32)
-        sizes = GRADIENT_STEPS, lattice.most, lattice.bend
+        sizes = GRADIENT_STEPS, lattice.most, lattice.curvature
         odds_gradients(scores, labels, unit, *sizes, lattice.weighted, out)
     return out.astype(object)
 
@@ -66,12 +66,12 @@ def rows_of_scores(scores, labels, lattice, unit=1):
 def is_within(row, lattice):
     """Whether a record's row keeps the bounds that are paid for."""
     full = [*row, lattice.mass]
-    residuals, bends = row[: lattice.n_columns], row[lattice.n_columns :]
+    residuals, curvatures = row[: lattice.n_columns], row[lattice.n_columns :]
     size = sum(map(abs, residuals)) // min(2, lattice.n_columns)
     return (
         size <= lattice.most
         and (lattice.n_columns == 1 or sum(residuals) == 0)
-        and min(bends) >= 0
+        and min(curvatures) >= 0
         and sum(map(abs, full)) <= lattice.row.l1
         and sum(v * v for v in full) <= lattice.row.l2_squared
     )
@@ -94,16 +94,16 @@ def test_rows_of_one_column_keep_their_bounds(score, label, unit, weighted):
 def test_the_bounds_are_nearly_reached():
     three = lattice_of(3)
     squares = rows_of_scores([[0.0, 0.0, 0.0]], [0], three)[0][3:]
-    assert 4 / 27 * three.bend**2 * 0.999 < sum(v * v for v in squares)
+    assert 4 / 27 * three.curvature**2 * 0.999 < sum(v * v for v in squares)
     row = rows_of_scores([[900.0, 0.0, 0.0]], [1], three)[0]
     assert sum(v * v for v in row[:3]) == 2 * three.most**2
     two = lattice_of(2)
     assert rows_of_scores([[-900.0]], [1], two)[0][0] == two.most
-    assert rows_of_scores([[0.0]], [1], two)[0][1] == two.bend // 4
+    assert rows_of_scores([[0.0]], [1], two)[0][1] == two.curvature // 4
     weighted = lattice_of(2, Fraction(1), weighted=True)
     for label in (0, 1):
-        residual, bend = rows_of_scores([[0.0]], [label], weighted)[0]
-        assert (abs(residual), bend) == (weighted.most, weighted.bend // 2)
+        residual, curvature = rows_of_scores([[0.0]], [label], weighted)[0]
+        assert (abs(residual), curvature) == (weighted.most, weighted.curvature // 2)
     odds = -np.random.default_rng(4).exponential(5.0, 5000)[:, None]
     full = rows_of_scores(odds, np.ones(5000), weighted)[:, 0]
     assert np.all(full == weighted.most), "whoever is of the less likely class"
@@ -121,7 +121,7 @@ def test_weighted_residuals_are_those_of_a_slow_twin_and_nothing_in_the_mean():
         exact = (label - p) / larger * lattice.most
         assert np.all(np.abs(ours[:, 0]) <= np.abs(exact) + 1e-6)
         assert np.abs(ours[:, 0] - exact).max() < 1 + 1e-6
-        assert np.abs(ours[:, 1] - np.minimum(p, 1 - p) * lattice.bend).max() < 1 + 1e-6
+        assert np.abs(ours[:, 1] - np.minimum(p, 1 - p) * lattice.curvature).max() < 1 + 1e-6
     assert np.abs((1 - p) * of_none[:, 0] + p * of_one[:, 0]).max() < 1, "whoever is of class 1"
     assert np.all(np.maximum(-of_none[:, 0], of_one[:, 0]) >= lattice.most - 1), (
         "as large as may be"
@@ -138,7 +138,7 @@ def test_rows_are_those_of_a_slow_twin_rounded_toward_zero(n_classes):
     p = np.exp(full) / np.exp(full).sum(axis=1, keepdims=True)
     apart = np.eye(n_classes)[labels] - p
     shrunk = apart * np.minimum(1.0, 0.5 / (1.0 - p[np.arange(n), labels]))[:, None]
-    exact = np.hstack([shrunk * GRADIENT_STEPS, p * (1 - p) * lattice.bend])
+    exact = np.hstack([shrunk * GRADIENT_STEPS, p * (1 - p) * lattice.curvature])
     if n_classes == 2:
         exact = exact[:, [1, 3]]
     ours = rows_of_scores(scores, labels, lattice).astype(float)

@@ -200,7 +200,7 @@ def test_curvatures_and_sizes_of_a_target_shrink_with_its_residuals(means):
     plan = SMALL.plan(means(5000.0), LearnerBudget(Fraction(2), DELTA))
     lattice, clip = plan.shape.lattice, SETTINGS.clip_of_means
     assert lattice.most == int(clip * GRADIENT_STEPS)
-    assert lattice.bend == int(clip * SETTINGS.bend * GRADIENT_STEPS)
+    assert lattice.curvature == int(clip * SETTINGS.curvature * GRADIENT_STEPS)
     assert lattice.mass == int(clip * SETTINGS.mass_of_means * GRADIENT_STEPS)
     events = {release.role: release.event for release in releases_of(plan)}
     assert events[Role.LEAVES].l2_sensitivity_squared == lattice.row.l2_squared

@@ -40,9 +40,9 @@ def covariance(n_bins: int, n_values: int, settings: InTurnSettings) -> NDArray[
     found = np.eye(n_bins)
     place = (2.0 * np.arange(n_values) + 1.0) / max(n_values, 1) - 1.0
     apart = np.abs(place[:, None] - place[None, :])
-    bends = np.exp(-apart / settings.length)
+    decays = np.exp(-apart / settings.length)
     lines = _LINE * np.outer(place, place)
-    found[:n_values, :n_values] = (1.0 - settings.line) * bends + settings.line * lines
+    found[:n_values, :n_values] = (1.0 - settings.line) * decays + settings.line * lines
     return found + _JITTER * np.eye(n_bins)
 
 

@@ -65,25 +65,25 @@ class Curves:
         self.sizes, self.base = sizes, base_scores(prior)
         self.history = ScoreHistory(self.base)
         self.variance = bridge.event(Role.SUMS).variance / GRADIENT_STEPS**2
-        bend = _curvature(prior, shape, facts.is_regression)
+        curvature = _curvature(prior, shape, facts.is_regression)
         reach = shape.settings.reach_of_means if facts.is_regression else shape.settings.reach
         self.reaches = reach * np.array(shape.settings.factors)
         self.evidence = np.zeros((len(sizes), self.reaches.size))
-        self.posteriors = [self._posteriors(f, size, bend) for f, size in enumerate(sizes)]
-        self.values = [np.zeros((size.size, bend.size)) for size in sizes]
+        self.posteriors = [self._posteriors(f, size, curvature) for f, size in enumerate(sizes)]
+        self.values = [np.zeros((size.size, curvature.size)) for size in sizes]
         self.measured = [np.zeros_like(values) for values in self.values]
         self.weights = np.zeros((len(sizes), 2))
 
     def _posteriors(
-        self, feature: int, size: NDArray[np.float64], bend: NDArray[np.float64]
+        self, feature: int, size: NDArray[np.float64], curvature: NDArray[np.float64]
     ) -> list[Posterior]:
         """Posterior means of one feature's curves, by class where there are several."""
         settings, facts = self.shape.settings, self.facts
         if not facts.ordered[feature]:
-            return [Posterior.of_alone(size * one) for one in bend]
+            return [Posterior.of_alone(size * one) for one in curvature]
         n_values = size.size - int(facts.has_missing_code[feature])
         before = covariance(size.size, n_values, settings)
-        return [Posterior.of(before, size * one) for one in bend]
+        return [Posterior.of(before, size * one) for one in curvature]
 
     def correct(self, feature: int, weight: float) -> None:
         """Ask for the residuals of one feature's bins, and move its curve by what they say."""
@@ -130,12 +130,12 @@ def _curvature(
     residuals, which are mostly left whole.
     """
     share = prior / prior.sum()
-    bend = np.maximum(share * (1.0 - share), _CURVATURE_FLOOR)
+    curvature = np.maximum(share * (1.0 - share), _CURVATURE_FLOOR)
     if of_means:
-        return bend[1:]
+        return curvature[1:]
     clip = shape.lattice.most / GRADIENT_STEPS
     kept = float((share * np.minimum(1.0, clip / np.maximum(1.0 - share, clip))).sum())
-    return kept * (bend[1:] if share.size == 2 else bend)
+    return kept * (curvature[1:] if share.size == 2 else curvature)
 
 
 def _by_code(
