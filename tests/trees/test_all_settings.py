@@ -51,11 +51,14 @@ STEPS = (
     ((nan, HALF),), ((0.0, nan),), ((1.0, HALF),), ((0.0, 0),), ((0.0, -1),),
 )  # fmt: skip
 
+#: Second levels that are none, before a share or a clip that is fine.
+LEVELS = tuple(((0.0, Fraction(1, 4)), (level, Fraction(1, 4))) for level in ("much", True, nan, 0))
+
 AT_ONCE = {
     "prior_share": PART, "most_prior_share": PART, "mean_signal": SIZE,
     "determinant_share": (*PART, HALF), "clip": (*PART_OR_ALL, Fraction(3, 8), 2.0**-11),
-    "determinant_shares_of_means": (*STEPS, ((0.0, HALF),)),
-    "clips_of_means": (*STEPS, ((0.0, Fraction(3, 8)),)),
+    "determinant_shares_of_means": (*STEPS, *LEVELS, ((0.0, HALF),)),
+    "clips_of_means": (*STEPS, *LEVELS, ((0.0, Fraction(3, 8)),)),
     "knots": (*STEPS, ((0.0, 1),), ((0.0, 2.5),)), "knots_of_means": (*STEPS, ((0.0, 2.5),)),
 }  # fmt: skip
 IN_TURN = {
