@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.audit.bounds import certified_epsilon, largest_certifiable, largest_epsilon
+from dpforest.audit.claims import check_claim, check_error
 from dpforest.audit.events import choose_event
 from dpforest.audit.neighbours import DatasetPair, as_pairs
 from dpforest.audit.result import AuditResult, FoundEvent, judge
 from dpforest.audit.subjects import Estimator, Subject, as_subject, draw_outputs
 from dpforest.audit.worst_cases import worst_cases
+from dpforest.checks import check_integer
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import ParameterError, PrivacyLeakWarning
 
@@ -77,7 +79,7 @@ def audit(
     to divide the error over. Runs must be independent. **Tests**: tests/audit/test_auditor.py.
     """
     claim, delta = _read_claim(subject, claimed_epsilon, delta)
-    alpha = _read_settings(runs, confidence)
+    runs, alpha = check_integer(runs, "runs", 4), check_error(confidence)
     candidates = _read_pairs(subject, pairs, domain)
     audited = as_subject(subject)
     _warn_of_records(audited, candidates)
@@ -164,32 +166,12 @@ def _most_promising(
 
 
 def _read_claim(subject: Any, claim: Any, delta: Any) -> tuple[float, float]:
+    """The claim as given, or as the subject makes it."""
     if claim is None:
         claim = getattr(subject, "epsilon", None)
     if delta is None:
         delta = getattr(subject, "delta", 0) or 0
-    if claim is None:
-        raise ParameterError(
-            "claimed_epsilon", claim, "must be given", "Say which epsilon the subject claims"
-        )
-    epsilon, slack = float(claim), float(delta)
-    if not epsilon >= 0:
-        raise ParameterError("claimed_epsilon", claim, "must be at least 0", "Give the claim")
-    if not 0 <= slack < 1:
-        raise ParameterError("delta", delta, "must be at least 0 and below 1", "Give the claim")
-    return epsilon, slack
-
-
-def _read_settings(runs: Any, confidence: float) -> float:
-    if isinstance(runs, bool) or not isinstance(runs, (int, np.integer)) or runs < 4:
-        raise ParameterError(
-            "runs", runs, "must be a whole number of at least 4", "20,000 is a fair start"
-        )
-    if not 0 < confidence < 1:
-        raise ParameterError(
-            "confidence", confidence, "must lie strictly between 0 and 1", "0.99 is usual"
-        )
-    return 1 - confidence
+    return check_claim(claim, delta)
 
 
 def _read_pairs(subject: Any, pairs: Any, domain: Domain | None) -> tuple[DatasetPair, ...]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from dpforest.audit.claims import check_claim, check_error
 from dpforest.audit.result import Verdict, _Record, judge
 from dpforest.domain.domain import Domain
 from dpforest.domain.schema import CategoricalFeature
@@ -94,8 +95,9 @@ def audit_one_run(
 
     Raises
     ------
-    ParameterError
-        Fewer than ten canaries, or a score of another length.
+    ParameterError, ParameterTypeError
+        A claim or a confidence that makes no sense, before anything is trained; fewer than ten
+        canaries, or a score of another length.
 
     Notes
     -----
@@ -105,6 +107,8 @@ def audit_one_run(
     a term 2 m delta max_i P(v - i <= . < v) / i. The error is divided over the shares of canaries
     that are guessed (Bonferroni). **Tests**: tests/audit/test_one_run.py.
     """
+    claim, slack = check_claim(claimed_epsilon, delta)
+    alpha = check_error(confidence) / len(GUESSED)
     X, y = np.asarray(canaries[0]), np.asarray(canaries[1])
     m = len(y)
     if m < 10:
@@ -114,14 +118,13 @@ def audit_one_run(
     scores = _scores(train(*_with_base(base, X[is_in], y[is_in])), X, y, score)
     # Equal scores are ordered by words of their own, never by position.
     order = np.lexsort((words[m:], scores))
-    slack, alpha = float(delta), (1 - confidence) / len(GUESSED)
     tried = [_guess(order, is_in, share, slack, alpha) for share in GUESSED]
     bound, guesses, correct = max(tried)
     largest = max(one_run_epsilon(m, r, r, slack, alpha) for _, r, _ in tried)
-    verdict, reason = judge(bound, float(claimed_epsilon), largest, slack, confidence, "canaries")
+    verdict, reason = judge(bound, claim, largest, slack, confidence, "canaries")
     return OneRunResult(
         subject=_name_of(train),
-        claimed_epsilon=float(claimed_epsilon),
+        claimed_epsilon=claim,
         delta=slack,
         lower_bound=bound,
         confidence=confidence,
