@@ -21,6 +21,7 @@ from dpforest.consistent.grower import grow_forest, seed_of
 from dpforest.consistent.inclusion import BernoulliInclusion, Partition, RecordRule
 from dpforest.consistent.rules import ForestRules, Stop
 from dpforest.decisions import ClassScores
+from dpforest.exceptions import Described, ParameterError
 from dpforest.report.guarantee import Guarantee
 
 _MAX_CLASSES = 2**16
@@ -166,15 +167,18 @@ class ConsistentClassifier(ClassScores, ClassifierMixin, ConsistentForest):
         Raises
         ------
         ValueError
-            For parameters out of range (a ``ParameterError``) and for tables that
-            scikit-learn's forests would refuse.
+            For parameters out of range and more than 65,536 classes (a ``ParameterError``), and
+            for tables that scikit-learn's forests would refuse.
         """
         self._reader = FeatureReader(self.categorical_features)
         X, y = self._reader.fit(self, X, y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if self.classes_.size > _MAX_CLASSES:
-            raise ValueError(f"more than {_MAX_CLASSES} classes are not supported")
+            raise ParameterError(
+                "y", Described("labels"), f"must be of at most {_MAX_CLASSES} classes",
+                "Merge rare classes, or predict numbers by a regressor",
+            )  # fmt: skip
         self._grow(X, codes, self.classes_.size)
         return self
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.checks import check_choice
 from dpforest.display import short_list
 from dpforest.domain.encoder import (
     INFINITE_RULE,
@@ -189,10 +190,8 @@ def _by_position(table: Table, names: Sequence[str]) -> str:
 
 
 def _check_task(task: Any) -> None:
-    if task not in (None, "classification", "regression"):
-        raise ParameterError(
-            "task", task, "must be 'classification' or 'regression'", "Choose one of them"
-        )
+    if task is not None:
+        check_choice(task, "task", ("classification", "regression"))
 
 
 def _task(domain: PublicFacts, task: str | None) -> str:

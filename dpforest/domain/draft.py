@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.checks import check_choice
 from dpforest.domain.doubts import MOST_DRAFTED, far_bounds, look_like_identifiers
 from dpforest.domain.marks import DRAFT_NOTE, DRAFT_SOURCE, DraftMark
 from dpforest.domain.schema import (
@@ -69,10 +70,8 @@ def draft_facts(
 
 
 def _check_parameters(task: str | None, path: str | PathLike[str] | None) -> None:
-    if task not in (None, "classification", "regression"):
-        raise ParameterError(
-            "task", task, "must be 'classification' or 'regression'", "Choose one of them"
-        )
+    if task is not None:
+        check_choice(task, "task", ("classification", "regression"))
     if path is not None and not isinstance(path, (str, PathLike)):
         kind = type(path).__name__
         raise ParameterTypeError("path", kind, "must name a new file", "Give a str or a path")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.checks import check_choice, check_integer
 from dpforest.domain.cells import Cells, cells_of, lattice_of
 from dpforest.domain.facts import PublicFacts
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
@@ -28,7 +29,7 @@ from dpforest.domain.table import (
 )
 from dpforest.domain.targets import target_steps
 from dpforest.domain.values import CategoryLookup, to_floats
-from dpforest.exceptions import DomainError, InvalidRecordError, ParameterError
+from dpforest.exceptions import DomainError, InvalidRecordError
 from dpforest.observation import observe_read
 
 MISSING_RULE = "a value is missing, and the domain does not allow that"
@@ -106,18 +107,11 @@ class DomainEncoder:
         task: str = "classification",
         estimator_name: str = "DomainEncoder",
     ) -> None:
-        _check_choice("invalid", invalid, ("drop", "raise"))
-        _check_choice("thresholds", thresholds, ("cells", "lattice"))
-        _check_choice("task", task, ("classification", "regression"))
-        if isinstance(max_cells, bool) or not isinstance(max_cells, (int, np.integer)):
-            _refuse_max_cells(max_cells)
-        if not 2 <= max_cells <= 2**16:
-            _refuse_max_cells(max_cells)
         self.domain = domain
-        self.invalid = invalid
-        self.thresholds = thresholds
-        self.task = task
-        self.max_cells = int(max_cells)
+        self.invalid = check_choice(invalid, "invalid", ("drop", "raise"))
+        self.thresholds = check_choice(thresholds, "thresholds", ("cells", "lattice"))
+        self.task = check_choice(task, "task", ("classification", "regression"))
+        self.max_cells = check_integer(max_cells, "max_cells", 2, 2**16)
         self.estimator_name = estimator_name
         self.cells = tuple(map(self._grid_of, domain.features))
         self.n_codes = np.array(
@@ -374,18 +368,6 @@ class DomainEncoder:
             if self.invalid == "raise":
                 raise InvalidRecordError(column, rule)
             keep[broken] = False
-
-
-def _check_choice(parameter: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        listed = " or ".join(repr(choice) for choice in choices)
-        raise ParameterError(parameter, value, f"must be {listed}", "Choose one of them")
-
-
-def _refuse_max_cells(value: Any) -> None:
-    raise ParameterError(
-        "max_cells", value, "must be a whole number from 2 to 65536", "The usual choice is 256"
-    )
 
 
 def n_codes_of(feature: NumericFeature | CategoricalFeature, cells: Cells | None) -> int:

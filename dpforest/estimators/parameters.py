@@ -35,10 +35,6 @@ def check_epsilon(value: Any) -> Fraction:
 
 def check_delta(value: Any) -> Fraction:
     """A delta in [0, 1) as an exact rational."""
-    if isinstance(value, (float, np.floating)) and math.isnan(value):
-        raise ParameterError(
-            "delta", value, "must lie in [0, 1)", "Use 0, or a tiny number such as 1e-6"
-        )
     delta = to_rational(value, "delta")
     if not 0 <= delta < 1:
         raise ParameterError(

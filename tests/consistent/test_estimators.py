@@ -322,6 +322,12 @@ def test_parameters_of_their_own_are_checked_in_fit(model, rule):
         model.fit(np.arange(40.0).reshape(20, 2), np.arange(20) % 2)
 
 
+def test_classes_beyond_what_leaves_hold_are_refused_and_none_is_named():
+    y = np.tile(np.arange(2**16 + 1), 2)
+    with pytest.raises(ParameterError, match="y=labels: must be of at most 65536 classes"):
+        MRFClassifier(1).fit(y[:, None], y)
+
+
 # -- copies ----------------------------------------------------------------------------------
 
 

@@ -141,7 +141,7 @@ def test_targets():
     assert Domain.draft(X, [1, 2, 3], task="regression").target.upper == 3
     with pytest.raises(ParameterError, match="Unknown label type: continuous"):
         Domain.draft(X, [0.5, 1, 2], task="classification")
-    with pytest.raises(ParameterError, match="must be 'classification' or 'regression'"):
+    with pytest.raises(ParameterError, match="must be one of 'classification', 'regression'"):
         Domain.draft(X, [0.5, 1, 2], task="ranking")
 
 

@@ -286,20 +286,22 @@ def test_widths_of_codes():
 
 
 @pytest.mark.parametrize(
-    ("options", "parameter"),
+    ("options", "rule"),
     [
-        ({"invalid": "ignore"}, "invalid"),
-        ({"thresholds": "data"}, "thresholds"),
-        ({"max_cells": 1}, "max_cells"),
-        ({"max_cells": 2**16 + 1}, "max_cells"),
-        ({"max_cells": True}, "max_cells"),
-        ({"max_cells": 12.0}, "max_cells"),
+        ({"invalid": "ignore"}, "must be one of 'drop', 'raise'"),
+        ({"invalid": ["drop"]}, "must be one of 'drop', 'raise'"),
+        ({"thresholds": "data"}, "must be one of 'cells', 'lattice'"),
+        ({"task": "ranking"}, "must be one of 'classification', 'regression'"),
+        ({"max_cells": 1}, "must be at least 2 and at most 65536"),
+        ({"max_cells": 2**16 + 1}, "must be at least 2 and at most 65536"),
+        ({"max_cells": True}, "must be a whole number"),
+        ({"max_cells": 12.0}, "must be a whole number"),
     ],
 )
-def test_parameters(options, parameter):
-    with pytest.raises(ParameterError, match="must be") as caught:
+def test_parameters(options, rule):
+    with pytest.raises(ParameterError, match=rule) as caught:
         DomainEncoder(DOMAIN, **options)
-    assert caught.value.parameter == parameter
+    assert [caught.value.parameter] == list(options)
 
 
 def test_nothing_of_the_records_stays_in_the_encoder():
