@@ -214,7 +214,7 @@ class ListScope(SequentialScope):
         if self._labels:  # what is granted inside is summed as it comes, so this is too
             with self._books.lock:
                 self._check_listed(releases)
-                return _granted_each(self, steps, owner, super().request_all)
+                return _granted_each(steps, owner, super().request_all)
         with self._books.lock:
             self._check_open()
             self._check_listed(releases)
@@ -324,11 +324,11 @@ def grant_steps(scope: Scope, steps: Sequence[Step], owner: str) -> tuple[dict[s
     """Ask any scope for steps, all or none: a step's grants by role."""
     if isinstance(scope, ListScope):
         return scope.grant(*steps, owner=owner)
-    return _granted_each(scope, steps, owner, scope.request_all)
+    return _granted_each(steps, owner, scope.request_all)
 
 
 def _granted_each(
-    scope: Scope, steps: Sequence[Step], owner: str, request_all: Any
+    steps: Sequence[Step], owner: str, request_all: Any
 ) -> tuple[dict[str, Grant], ...]:
     requests = tuple(chain.from_iterable([step.requests for step in steps]))
     made = request_all(requests, owner) if requests else []

@@ -383,11 +383,11 @@ class PrivateEstimator(SharedBudget):
         from dpforest.trees.shapley import shapley_values
 
         check_is_fitted(self)
-        names, facts = list(self.domain_.feature_names), table_facts(self._encoder_, None)
-        check_enumerable(self.model_, facts.n_features, self.strategy_)
+        names = list(self.domain_.feature_names)
+        check_enumerable(self.model_, len(names), self.strategy_)
         others = self._coded(background_records(background, self.domain_))
         codes = self._coded(X)
-        found = shapley_values(self.model_, codes, others, facts)
+        found = shapley_values(self.model_, codes, others)
         base = np.tile(self.model_.scores(others).mean(axis=0), (codes.shape[0], 1))
         order = getattr(self, "_order_", np.arange(2))
         labels = [str(label) for label in getattr(self, "classes_", ("rest", "mean"))]

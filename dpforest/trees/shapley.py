@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees.base import ReleasedModel, TableFacts
+from dpforest.trees.base import ReleasedModel
 from dpforest.trees.multinomial.model import MultinomialModel
 from dpforest.trees.partial import with_both_classes
 
@@ -26,9 +26,7 @@ Floats = NDArray[np.float64]
 MOST_ENUMERATED = 10
 
 
-def shapley_values(
-    model: ReleasedModel, codes: NDArray[Any], background: NDArray[Any], facts: TableFacts
-) -> Floats:
+def shapley_values(model: ReleasedModel, codes: NDArray[Any], background: NDArray[Any]) -> Floats:
     """Shapley values of ``model.scores``, shape (n, D, n_classes).
 
     Parameters
@@ -36,7 +34,6 @@ def shapley_values(
     model : ReleasedModel
     codes : ndarray, shape (n, D)
     background : ndarray, shape (m, D)
-    facts : TableFacts
     """
     if not codes.shape[0]:
         return np.zeros((0, codes.shape[1], model.n_classes))

@@ -10,7 +10,6 @@ import pytest
 
 from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor, PublicBackground
 from dpforest.estimators.background import drawn_uniformly
-from dpforest.estimators.fit_plan import table_facts
 from dpforest.exceptions import ParameterError
 from dpforest.records.streams.batches import BatchStream
 from dpforest.trees.shapley import enumerated_values, shapley_values
@@ -53,10 +52,9 @@ def test_they_are_those_of_all_coalitions_and_add_up(strategy, delta, n_classes)
     forest, X = fitted(strategy, delta, n_classes)
     found = forest.shapley_values(X[:4])
     assert forest.shapley_values(X[:0]).values.shape == (0, *found.values.shape[1:])
-    facts = table_facts(forest._encoder_, None)
     codes = forest._coded(X[:4])
     others = forest._coded(drawn_uniformly(forest.domain_))[:9]
-    own = shapley_values(forest.model_, codes, others, facts)
+    own = shapley_values(forest.model_, codes, others)
     brute = enumerated_values(forest.model_, codes, others)
     assert np.abs(brute).max() > 1e-3
     if n_classes == 3:

@@ -243,7 +243,7 @@ def test_a_model_is_stored_and_read_back_and_explains_itself(
     assert np.array_equal(again.feature_importances(), model.feature_importances())
     assert model.feature_importances().sum() == pytest.approx(1.0)
     few = slice(0, 6)
-    own = shapley_values(model, codes[few], codes[10:14], facts)
+    own = shapley_values(model, codes[few], codes[10:14])
     assert np.allclose(own, enumerated_values(model, codes[few], codes[10:14]), atol=1e-9)
 
 
