@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import numbers
 import os
+import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from dpforest.call_stack import callers_stacklevel
 from dpforest.exceptions import ParameterError, ParameterTypeError
 
 #: Sizes that settings may have; what is expected lies far below.
@@ -168,3 +170,13 @@ def write_file(path: Any, content: str | bytes, newline: str | None = None) -> N
             f"cannot be written ({reason})",
             "Name a file in a folder that is there and that you may write to",
         ) from None
+
+
+def warn_of_lacking_names(estimator: Any) -> None:
+    """Warn in scikit-learn's words of a table without names, where the fit had them."""
+    warnings.warn(
+        f"X does not have valid feature names, but {type(estimator).__name__} was fitted with "
+        "feature names",
+        UserWarning,
+        stacklevel=callers_stacklevel(),
+    )

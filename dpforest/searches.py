@@ -17,7 +17,6 @@ import inspect
 import itertools
 import os
 import shutil
-import sys
 import tempfile
 import threading
 import uuid
@@ -27,6 +26,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+from dpforest.call_stack import calling_frames
 
 _SEARCHES = "sklearn.model_selection."
 _RUNNERS = ("joblib.", "sklearn.utils.parallel")
@@ -38,14 +39,6 @@ _lock = threading.RLock()
 _tokens: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 _said: dict[str, set[str]] = {}
 _travelled: set[str] = set()
-
-
-def calling_frames() -> Iterator[FrameType]:
-    """The caller's frame and those around it, the innermost first."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
 
 
 def running_search(inherited: str | None) -> str | None:

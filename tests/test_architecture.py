@@ -26,8 +26,9 @@ LAYERS = {
     "decisions": 0,
     "display": 0,
     "own_names": 0,
-    "searches": 0,
+    "call_stack": 0,
     "checks": 1,
+    "searches": 1,
     "signatures": 1,
     "writing": 2,
     "domain": 2,
@@ -119,9 +120,9 @@ def test_imports_go_one_way(path):
 
 #: What consistent forests stand on beside themselves; of the private ones the guarantee alone.
 NEAR_CONSISTENT = (
-    "dpforest.checks.", "dpforest.consistent.", "dpforest.decisions.", "dpforest.exceptions.",
-    "dpforest.lazy.",
-    "dpforest.report.guarantee.", "dpforest.kernels.", "dpforest.mechanisms.entropy.",
+    "dpforest.call_stack.", "dpforest.checks.", "dpforest.consistent.", "dpforest.decisions.",
+    "dpforest.exceptions.", "dpforest.lazy.", "dpforest.report.guarantee.",
+    "dpforest.kernels.", "dpforest.mechanisms.entropy.",
 )  # fmt: skip
 
 

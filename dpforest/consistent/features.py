@@ -14,6 +14,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from dpforest.consistent.names import named_alike
 from dpforest.exceptions import ParameterError
 
 #: What a missing value of a categorical column becomes: a value of its own, below all others.
@@ -53,11 +54,12 @@ class FeatureReader:
 
     def transform(self, estimator: Any, X: Any) -> NDArray[np.float64]:
         """Read a table to predict for."""
+        alike = named_alike(estimator, X)
         if not self.categorical.any():
             return np.ascontiguousarray(
-                validate_data(estimator, X, dtype=np.float64, order="C", reset=False)
+                validate_data(alike, X, dtype=np.float64, order="C", reset=False)
             )
-        validate_data(estimator, X, skip_check_array=True, reset=False)
+        validate_data(alike, X, skip_check_array=True, reset=False)
         return self._read(estimator, X, fitting=False)
 
     def _any_declared(self, X: Any) -> bool:

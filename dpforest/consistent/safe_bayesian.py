@@ -21,6 +21,7 @@ from dpforest.consistent.kernels.safe_bayesian import (
     log_evidence,
     mix_predictions,
 )
+from dpforest.consistent.names import named_alike
 from dpforest.consistent.safe_bayesian_prior import PriorTrees, draw_prior_trees, rank_codes
 from dpforest.decisions import ClassScores
 from dpforest.exceptions import ParameterError, ParameterTypeError
@@ -241,7 +242,7 @@ class SafeBayesianForestClassifier(ClassScores, ClassifierMixin, BaseEstimator):
 
     def _mix(self, X: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Predictions under each row of ``weights``, shape (M, n, K)."""
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validate_data(named_alike(self, X), X, dtype=np.float64, reset=False)
         codes = rank_codes(self._sorted_columns, X)
         n_blocks = math.ceil(codes.shape[0] / _ROWS_A_BLOCK)
         parts = Parallel(n_jobs=check_n_jobs(self.n_jobs), require="sharedmem")(

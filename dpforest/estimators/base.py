@@ -30,7 +30,7 @@ from dpforest.estimators.fit_plan import FitRequest, checked_approximate_rows, t
 from dpforest.estimators.fitting import Fit, fit_price
 from dpforest.estimators.forecast import PlanSummary, summarise
 from dpforest.estimators.forecast_range import PublicFigures, public_figures, range_after_fit
-from dpforest.estimators.names import warn_of_times
+from dpforest.estimators.names import check_feature_names, warn_of_times
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.parameters import (
     check_delta,
@@ -398,10 +398,16 @@ class PrivateEstimator(SharedBudget):
         given = self._encoder_.as_given(X)
         return ShapleyValues(found, base, given, names, labels, source)
 
-    def _coded(self, X: Any, stacklevel: int = 3) -> NDArray[Any]:
+    def _codes(self, X: Any) -> NDArray[Any]:
+        """Codes of records to predict, whose columns' names are looked at first."""
+        check_is_fitted(self)
+        check_feature_names(self, X)
+        return self._coded(X)
+
+    def _coded(self, X: Any) -> NDArray[Any]:
         """Codes of records, as predictions have them; warns of columns that mean nothing."""
         codes, of_times = self._encoder_.encode_to_predict(X)
-        warn_of_times(of_times, stacklevel)
+        warn_of_times(of_times)
         return codes
 
     def _noise_draws(self, n_draws: int) -> tuple[ReleasedModel, ...]:

@@ -11,12 +11,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.accounting.releases import LearnerBudget
+from dpforest.call_stack import callers_stacklevel
 from dpforest.decisions import ClassScores, log_shares, softmax
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.fit_plan import FitRequest
-from dpforest.estimators.names import check_feature_names
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.strategies import by_strategy
 from dpforest.exceptions import DomainError, UndeclaredLabelsWarning
@@ -77,9 +77,7 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
 
     def _model_scores(self, X: Any) -> NDArray[np.float64]:
         """Scores of the model, in the order of declaration."""
-        check_is_fitted(self)
-        check_feature_names(self, X, stacklevel=4)
-        return self.model_.scores(self._coded(X, stacklevel=4))
+        return self.model_.scores(self._codes(X))
 
     def _class_scores(self, X: Any) -> NDArray[np.float64]:
         scores = self._model_scores(X)
@@ -106,9 +104,7 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
         NoiseUnknownError
             The model was read from a file.
         """
-        check_is_fitted(self)
-        check_feature_names(self, X)
-        codes = self._coded(X)
+        codes = self._codes(X)
         found: NDArray[np.float64] = self._noise_of(
             lambda model: self._probabilities(model.scores(codes)), n_draws
         )
@@ -145,7 +141,8 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
             "no label means a declared class, so no prediction can be right. Write labels as the "
             f"domain declares them: {declared}{', …' if len(self.classes_) > 3 else ''}"
         )
-        warn_in_search(text, UndeclaredLabelsWarning, running_search(None), stacklevel=3)
+        level = callers_stacklevel()
+        warn_in_search(text, UndeclaredLabelsWarning, running_search(None), stacklevel=level)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

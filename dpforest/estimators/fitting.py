@@ -205,7 +205,7 @@ class Fit:
         if not isinstance(X, Source):
             self.encoder.check(X, y)
             if self.encoder.reads_by_position(X):
-                warn_of_positions(self.domain, self.search, stacklevel=5)
+                warn_of_positions(self.domain, self.search)
             return
         if y is not None:
             raise ParameterError("y", Described("labels"), "a stream holds its own", "Leave y out")

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from dpforest.call_stack import callers_stacklevel
+from dpforest.checks import warn_of_lacking_names
 from dpforest.domain.domain import Domain
 from dpforest.domain.rows import are_read_by_name
 from dpforest.exceptions import (
@@ -35,7 +37,7 @@ def declared_names(domain: Domain) -> dict[str, Any]:
     return {"feature_names_in_": np.array(domain.feature_names, dtype=object)}
 
 
-def check_feature_names(estimator: Any, X: Any, stacklevel: int = 3) -> None:
+def check_feature_names(estimator: Any, X: Any) -> None:
     """Say in scikit-learn's words where a table's names are not those of the fit.
 
     Columns are read by name, so their order and further columns do not matter. After a fit without
@@ -51,16 +53,11 @@ def check_feature_names(estimator: Any, X: Any, stacklevel: int = 3) -> None:
     names = table_names(X)
     if not hasattr(estimator, "feature_names_in_"):
         if names is not None and estimator._encoder_.reads_by_position(X):
-            warn_of_positions(estimator.domain_, running_search(None), stacklevel)
+            warn_of_positions(estimator.domain_, running_search(None))
     elif names is None:
         if _are_read_by_name(X, estimator.domain_):
             return
-        warnings.warn(
-            f"X does not have valid feature names, but {type(estimator).__name__} was fitted with "
-            "feature names",
-            UserWarning,
-            stacklevel=stacklevel,
-        )
+        warn_of_lacking_names(estimator)
     elif missing := sorted(set(estimator.feature_names_in_) - set(names)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -78,7 +75,7 @@ def _are_read_by_name(X: Any, domain: Domain) -> bool:
     return isinstance(X, (list, tuple)) and are_read_by_name(X, domain.feature_names)
 
 
-def warn_of_positions(domain: Domain, search: str | None, stacklevel: int) -> None:
+def warn_of_positions(domain: Domain, search: str | None) -> None:
     """Warn of a frame whose columns are read by their places; by declared names alone.
 
     Of a file without a header the first record stands where a reader looks for names.
@@ -88,10 +85,10 @@ def warn_of_positions(domain: Domain, search: str | None, stacklevel: int) -> No
         f"{domain.feature_names[0]!r}. Rename the columns, or pass an array to say that this is "
         "meant; Domain.check shows which column is read as which"
     )
-    warn_in_search(text, ColumnsByPositionWarning, search, stacklevel=stacklevel + 1)
+    warn_in_search(text, ColumnsByPositionWarning, search, stacklevel=callers_stacklevel())
 
 
-def warn_of_times(features: tuple[str, ...], stacklevel: int) -> None:
+def warn_of_times(features: tuple[str, ...]) -> None:
     """Warn of columns to predict that are of dates or times; by the features' names alone.
 
     A fit takes them without a word: one record may give a column its type.
@@ -103,8 +100,8 @@ def warn_of_times(features: tuple[str, ...], stacklevel: int) -> None:
         f"a column of dates or times means nothing in a domain, so {listed} is predicted as if it "
         "were not known. Turn it into what the fit was given, such as days since a public date"
     )
-    search = running_search(None)
-    warn_in_search(text, ColumnsOfTimesWarning, search, key=listed, stacklevel=stacklevel + 1)
+    level = callers_stacklevel()
+    warn_in_search(text, ColumnsOfTimesWarning, running_search(None), key=listed, stacklevel=level)
 
 
 def _names_fit(domain: Domain, X: Any) -> bool:

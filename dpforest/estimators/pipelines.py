@@ -26,6 +26,7 @@ from typing import Any
 from sklearn import get_config
 from sklearn.base import BaseEstimator
 
+from dpforest.call_stack import calling_frames
 from dpforest.domain.domain import Domain
 from dpforest.estimators.pipeline_rows import (
     NOT_KNOWN,
@@ -36,7 +37,6 @@ from dpforest.estimators.pipeline_rows import (
 )
 from dpforest.estimators.sharing import SharedBudget
 from dpforest.exceptions import ParameterTypeError, kind_of
-from dpforest.searches import calling_frames
 
 #: Methods in which an estimator fits what it holds.
 _FITTING = frozenset({"fit", "fit_transform", "fit_predict"})

@@ -16,7 +16,6 @@ from dpforest.domain.table import read_labels
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.fit_plan import FitRequest
-from dpforest.estimators.names import check_feature_names
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.strategies import by_strategy
 from dpforest.exceptions import Described, DomainError, ParameterError
@@ -135,7 +134,7 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
         """
         codes = self._codes(X)
         means = self._means(self.model_.log_odds(codes))
-        return (means, self.prediction_noise(X)) if return_std else means
+        return (means, self._noise_of_codes(codes)) if return_std else means
 
     def prediction_noise(self, X: Any, n_draws: int | None = None) -> NDArray[np.float64]:
         """Standard errors of ``predict`` by privacy noise, given what was chosen; free.
@@ -156,7 +155,11 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
         NoiseUnknownError
             The model was read from a file.
         """
-        codes = self._codes(X)
+        return self._noise_of_codes(self._codes(X), n_draws)
+
+    def _noise_of_codes(
+        self, codes: NDArray[Any], n_draws: int | None = None
+    ) -> NDArray[np.float64]:
         found: NDArray[np.float64] = self._noise_of(
             lambda model: self._means(model.log_odds(codes)), n_draws
         )
@@ -186,11 +189,6 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
                 "y", Described("targets"), "must all be finite numbers", "Leave out those without"
             )
         return float(r2_score(targets, self.predict(X), sample_weight=sample_weight))
-
-    def _codes(self, X: Any) -> NDArray[Any]:
-        check_is_fitted(self)
-        check_feature_names(self, X)
-        return self._coded(X, stacklevel=4)
 
     def _means(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         share = 1.0 / (1.0 + np.exp(np.clip(scores[:, 0] - scores[:, 1], -700.0, 700.0)))

@@ -12,12 +12,12 @@ from __future__ import annotations
 from types import FrameType
 from typing import Any
 
+from dpforest.call_stack import calling_frames
 from dpforest.domain.domain import Domain
 from dpforest.estimators.names import table_names
 from dpforest.estimators.pipeline_rows import row_of
 from dpforest.estimators.pipelines import holders_around
 from dpforest.exceptions import Described, ParameterError
-from dpforest.searches import calling_frames
 
 #: The function that hands codes on where it is asked for more than labels.
 _BY_FOLDS = "cross_val_predict"

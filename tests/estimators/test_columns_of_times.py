@@ -62,16 +62,6 @@ def test_predictions_tell_of_the_feature_and_of_no_value(forest, column):
     assert (few == found[:3]).all()  # what is predicted is as it was
 
 
-def test_every_way_to_predict_tells_it_where_it_was_asked(forest):
-    table = TABLE.assign(day=DATES)
-    ways = [forest.prediction_noise, forest.shapley_values]
-    ways.append(getattr(forest, "predict_proba", forest.predict))
-    for way in ways:
-        with pytest.warns(ColumnsOfTimesWarning) as told:
-            way(table[:4])
-        assert len(told) == 1 and told[0].filename == __file__
-
-
 def test_frames_of_polars_and_arrays_are_told_too_and_arrow_is_refused(forest):
     table = pl.from_pandas(TABLE.assign(day=DATES, ward=DATES))
     with pytest.warns(ColumnsOfTimesWarning, match="so 'day', 'ward' is predicted"):
