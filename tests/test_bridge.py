@@ -35,7 +35,7 @@ from dpforest.records.rows import Rows, Totals
 from dpforest.records.sides import Side
 from dpforest.records.table import Table
 from dpforest.trees.one_shot.queries import MedianRank
-from dpforest.trees.refitted.queries import LeanOfTrees
+from dpforest.trees.refitted.queries import TreeScore
 from dpforest.trees.rules.queries import TreesOfHeightTwo
 
 ONE = Sensitivity(F(1), F(1))
@@ -377,7 +377,7 @@ def test_totals_are_chosen_from_in_the_steps_of_the_query_that_was_asked():
     assert 0 <= sealed.chosen("s", Totals(asked))[0] < 3
 
 
-@pytest.mark.parametrize("score", [Totals, MedianRank, LeanOfTrees, TreesOfHeightTwo])
+@pytest.mark.parametrize("score", [Totals, MedianRank, TreeScore, TreesOfHeightTwo])
 def test_nobody_gives_a_score_another_range_or_another_unit(score):
     for own in ("score_range", "unit"):
         with pytest.raises(TypeError, match=own):

@@ -16,7 +16,7 @@ from dpforest.trees.curves.at_once.settings import AtOnceSettings
 from dpforest.trees.curves.base import PlannedCurves
 from dpforest.trees.curves.choice import planned_curves
 from dpforest.trees.curves.in_turn.settings import InTurnSettings
-from dpforest.trees.scored.confidence import length_of_all
+from dpforest.trees.scored.confidence import scale_of_scores
 from dpforest.trees.scored.score_steps import in_score_steps
 
 
@@ -65,7 +65,7 @@ class AdditiveForest:
         tests/trees/additive, tests/trees/curves.
         """
         curves = shape.learnt(bridge, facts)
-        times = length_of_all(bridge, curves.history, facts)
+        times = scale_of_scores(bridge, curves.history, facts)
         return AdditiveModel(
             facts.n_classes, facts.offsets, times * curves.base,
             in_score_steps(times * curves.code_values), curves.sizes,

@@ -33,7 +33,7 @@ from dpforest.trees.boosted.steps import centres, combined_levels
 from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.prior import base_scores, released_class_counts, start_scores
 from dpforest.trees.random.bins import asked_bins
-from dpforest.trees.scored.confidence import length_of_all
+from dpforest.trees.scored.confidence import scale_of_scores
 from dpforest.trees.scored.gradients import GRADIENT_STEPS, Gradients
 from dpforest.trees.scored.queries import ScoreHistory
 from dpforest.trees.scored.score_steps import in_score_steps
@@ -83,7 +83,7 @@ class BoostedForest:
             grown.append(tree)
         grown, history = corrected(shape, bridge, history, grown)
         heaps, steps, sizes = zip(*grown, strict=True)
-        times = length_of_all(bridge, history, facts)
+        times = scale_of_scores(bridge, history, facts)
         feature, low, high = (np.stack(part) for part in zip(*heaps, strict=True))
         return BoostedModel(
             shape.n_classes, facts.offsets, times * history.base, feature, low, high,

@@ -23,15 +23,15 @@ from dpforest.trees.refitted.queries import (
     STEPS,
     LeafSums,
     LeafSumsOfAll,
-    LeanOfTrees,
     Residuals,
     TreeMove,
+    TreeScore,
 )
 from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSettings
 from dpforest.trees.refitted.steps import curvature_per_record, shrunk_steps
 from dpforest.trees.scored.claims import ConfidenceSums
 from dpforest.trees.scored.columns import centred
-from dpforest.trees.scored.confidence import asked_length
+from dpforest.trees.scored.confidence import asked_scale
 from dpforest.trees.scored.queries import ScoreHistory
 
 #: A tree, steps of its leaves, and their sizes.
@@ -103,7 +103,7 @@ def _lengths(
     if not bridge.has(Role.CONFIDENCE):
         return _Lengths(scale, scale, longer)
     query = ConfidenceSums(history, longer, (scale - longer) * history.base)
-    times = asked_length(bridge, query, facts)
+    times = asked_scale(bridge, query, facts)
     return _Lengths(times * scale, times * longer, times * longer)
 
 
@@ -160,7 +160,7 @@ class _Rounds:
         )  # fmt: skip
         query = LeafSums(self._residuals, trees)
         sums = self.bridge.ask(query, *shape.round_roles)
-        picked = int(sums.chosen(Role.SELECTION, LeanOfTrees(query))[0]) if shape.selects else 0
+        picked = int(sums.chosen(Role.SELECTION, TreeScore(query))[0]) if shape.selects else 0
         steps, sizes = self._steps(sums.at(picked).noised(Role.SUMS))
         tree = trees.take([picked])
         self.weights.learn(tree, sizes, steps)

@@ -58,7 +58,7 @@ class ResidualLattice(ClippedResiduals):
 
     @property
     def score_range(self) -> Fraction:
-        """Range of `LeanOfTrees`, in residuals of 1: twice the largest residual."""
+        """Range of `TreeScore`, in residuals of 1: twice the largest residual."""
         return Fraction(2 * self.most, STEPS)
 
 
@@ -190,8 +190,8 @@ class LeafSumsOfAll(LeafSums):
 
 
 @dataclass(frozen=True, slots=True)
-class LeanOfTrees:
-    """Lean of the residuals in the leaves of each tree of a question.
+class TreeScore:
+    """Score of each tree of a question: how large the sums of residuals in its leaves are.
 
     Attributes
     ----------

@@ -67,24 +67,24 @@ def confidence_round(owner: str, share: Fraction, pure: bool) -> Round:
     return once(owner, Release(CONFIDENCE_ROLE, event, says=text))
 
 
-def length_of_all(bridge: Bridge, history: ScoreHistory, facts: TableFacts) -> float:
+def scale_of_scores(bridge: Bridge, history: ScoreHistory, facts: TableFacts) -> float:
     """Factor of all scores by how often they are right; 1 where the plan does not ask for that."""
     if not bridge.has(CONFIDENCE_ROLE):
         return 1.0
     query = ConfidenceSums(history, 1.0, np.zeros_like(history.base))
-    return asked_length(bridge, query, facts)
+    return asked_scale(bridge, query, facts)
 
 
-def asked_length(bridge: Bridge, query: ConfidenceSums, facts: TableFacts) -> float:
+def asked_scale(bridge: Bridge, query: ConfidenceSums, facts: TableFacts) -> float:
     """Ask for both sums, and say what all scores should be multiplied by."""
     rows = facts.approximate_rows or 1.0
     deviation = bridge.event(CONFIDENCE_ROLE).variance ** 0.5 / STEPS
     released = bridge.ask(query, CONFIDENCE_ROLE).noised(CONFIDENCE_ROLE)
     gap, fall = released[0] / STEPS, released[1] / FALL_STEPS
-    return likely_length(float(gap), float(fall), deviation, rows)
+    return likely_scale(float(gap), float(fall), deviation, rows)
 
 
-def likely_length(gap: float, fall: float, deviation: float, rows: float) -> float:
+def likely_scale(gap: float, fall: float, deviation: float, rows: float) -> float:
     """Factor at which as much is likely right as is claimed.
 
     Claims fall by about ``fall / log(1 / SHORTER)`` for the logarithm of the factor. The logarithm

@@ -28,9 +28,9 @@ from dpforest.trees.refitted.queries import (
     GramSums,
     LeafSums,
     LeafSumsOfAll,
-    LeanOfTrees,
     ResidualLattice,
     Residuals,
+    TreeScore,
     candidate_scores,
 )
 from dpforest.trees.scored.columns import n_score_columns
@@ -149,18 +149,18 @@ def test_one_record_moves_scores_and_sums_by_what_is_paid_for(facts_of, table_of
         return scores, sums
 
     query = LeafSums(Residuals(ScoreHistory(np.zeros(raw.shape[1])), lattice), trees)
-    paid_for, lean = lattice.row, LeanOfTrees(query)
-    assert lean.score_range == 2 * clip
+    paid_for, score = lattice.row, TreeScore(query)
+    assert score.score_range == 2 * clip
     changes, moves = [], []
     for n in range(30, 60):
         (more, more_sums), (fewer, fewer_sums) = released(n + 1), released(n)
-        change = (more - fewer) * float(lean.unit)
-        assert np.abs(change).max() <= lean.score_range / 2
-        assert change.max() - change.min() <= lean.score_range
+        change = (more - fewer) * float(score.unit)
+        assert np.abs(change).max() <= score.score_range / 2
+        assert change.max() - change.min() <= score.score_range
         changes.append(np.abs(change).max())
         moved = (more_sums - fewer_sums).astype(object)
         moves += zip(np.abs(moved).sum(axis=(1, 2)), (moved**2).sum(axis=(1, 2)), strict=True)
-    assert max(changes) == lean.score_range / 2, "reached"
+    assert max(changes) == score.score_range / 2, "reached"
     most = tuple(map(max, zip(*moves, strict=True)))
     assert most == (paid_for.l1, paid_for.l2_squared), "reached, and no more"
 
@@ -174,8 +174,8 @@ def test_two_trees_may_be_moved_apart_by_the_whole_range(facts_of):
     )
     sums = np.array([[[most], [0]], [[-most], [0]]])
     change = candidate_scores(sums + np.array([[[most], [0]]] * 2)) - candidate_scores(sums)
-    lean = LeanOfTrees(LeafSums(Residuals(ScoreHistory(np.zeros(1)), lattice), trees))
-    assert (change[0] - change[1]) * float(lean.unit) == lean.score_range
+    score = TreeScore(LeafSums(Residuals(ScoreHistory(np.zeros(1)), lattice), trees))
+    assert (change[0] - change[1]) * float(score.unit) == score.score_range
 
 
 def test_candidate_scores_are_half_the_l1_over_classes():

@@ -27,7 +27,7 @@ from dpforest.trees.scored.confidence import (
     CONFIDENCE_ROLE,
     SPREAD,
     confidence_is_affordable,
-    likely_length,
+    likely_scale,
 )
 from dpforest.trees.scored.queries import ScoreHistory
 from dpforest.trees.training import train_on
@@ -118,23 +118,23 @@ def test_two_halves_add_up_to_the_whole():
 
 
 def test_scores_that_are_right_as_often_as_they_claim_stay_as_they_are():
-    assert likely_length(0.0, 70.0, 5.0, 1000) == 1.0
+    assert likely_scale(0.0, 70.0, 5.0, 1000) == 1.0
 
 
 @given(st.floats(-500, 500), st.floats(-50, 300), st.floats(0.1, 1e4))
 def test_what_is_right_more_often_gets_longer_and_the_less_so_the_more_noise(gap, fall, noise):
-    found = likely_length(gap, fall, noise, 1000)
+    found = likely_scale(gap, fall, noise, 1000)
     assert 0.39 < found < 1.66
     assert (found >= 1) if gap >= 0 else (found <= 1)
-    noisier = likely_length(gap, fall, 2 * noise, 1000)
+    noisier = likely_scale(gap, fall, 2 * noise, 1000)
     assert abs(math.log(noisier)) <= abs(math.log(found)) + 1e-12
 
 
 def test_noise_as_wide_as_what_is_likely_beforehand_halves_the_logarithm():
     slope = 200.0  # for one step of the logarithm
     fall = slope * math.log(1 / SHORTER)
-    half = likely_length(20.0, fall, SPREAD * slope, 1000)
-    assert math.log(likely_length(20.0, fall, 0.0, 1000)) == pytest.approx(0.1)
+    half = likely_scale(20.0, fall, SPREAD * slope, 1000)
+    assert math.log(likely_scale(20.0, fall, 0.0, 1000)) == pytest.approx(0.1)
     assert math.log(half) == pytest.approx(0.05)
 
 
@@ -145,7 +145,7 @@ def test_the_length_is_found_again_without_noise():
     labels = (generator.random((40_000, 1)) > (odds / odds.sum(1, keepdims=True)).cumsum(1)).sum(1)
     for too_long in (0.8, 1.0, 1.3, 1.6):
         first, second = sums_of(too_long * true, labels, 3)
-        found = likely_length(first / STEPS, second / 2 / STEPS, 0.0, 40_000)
+        found = likely_scale(first / STEPS, second / 2 / STEPS, 0.0, 40_000)
         assert found * too_long == pytest.approx(1.0, abs=0.12)
 
 
@@ -199,7 +199,7 @@ def test_what_is_looked_at_are_the_scores_of_the_model_but_for_one_factor(
         return ask(bridge, question, *roles)
 
     monkeypatch.setattr(Bridge, "ask", watched)
-    monkeypatch.setattr("dpforest.trees.scored.confidence.likely_length", lambda *_: 1.25)
+    monkeypatch.setattr("dpforest.trees.scored.confidence.likely_scale", lambda *_: 1.25)
     # Of two classes a linear start is there too, with a delta.
     facts, n = facts_of(n_classes, 30_000.0), 400
     generator = np.random.default_rng(4)
