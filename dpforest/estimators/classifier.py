@@ -60,6 +60,9 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
         shares = self._probabilities(scores).T
         return {str(label): own for label, own in zip(self.classes_, shares, strict=True)}
 
+    def _score_labels(self) -> list[tuple[str, int]]:
+        return list(zip(map(str, self.classes_), self._order_.tolist(), strict=True))
+
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class probabilities; touches released values only and costs nothing.
 

@@ -203,6 +203,9 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
     def _curves(self, scores: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
         return {"mean": self._means(scores)}
 
+    def _score_labels(self) -> list[tuple[str, int]]:
+        return [("rest", 0), ("mean", 1)]
+
     @property
     def target_range_(self) -> tuple[float, float]:
         """Bounds of what is predicted: the declared ones, or narrower ones that were released."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ from dpforest import (
 )
 from dpforest.accounting.allocation import UniformAllocation
 from dpforest.estimators.base import PrivateEstimator
+from dpforest.estimators.classifier import PrivateClassifier
 from dpforest.estimators.fitting import Fit
 from dpforest.estimators.forecast import PlanSummary
 from dpforest.exceptions import ParameterTypeError, WeakSignalWarning
@@ -99,6 +102,17 @@ def private_estimators():
 def test_every_private_estimator_is_here():
     here = {kind for name, kind in private_estimators().items() if not name.startswith("_")}
     assert here == {kind_of(name) for name in CASES}
+
+
+@pytest.mark.parametrize("base", ["base", "model_uses"])
+def test_what_is_of_all_estimators_knows_no_task(base):
+    """Attributes of one task are asked for by methods that each task gives."""
+    of_a_task = {*PrivateClassifier.__annotations__, *PrivateForestRegressor.__annotations__}
+    assert {"classes_", "_order_", "target_steps_"} <= of_a_task
+    tree = ast.parse(Path(dpforest.estimators.__path__[0], f"{base}.py").read_text("utf-8"))
+    named = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    named |= {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    assert not named & of_a_task
 
 
 def classes_between(kind):
