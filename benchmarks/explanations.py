@@ -36,11 +36,11 @@ from threadpoolctl import threadpool_limits
 from dpforest import NumericFeature, PrivateForestClassifier, PrivateForestRegressor
 from dpforest.records.base import Chunk
 from dpforest.records.table import Table
-from dpforest.trees.heard import Heard, Noised, Replay
 from dpforest.trees.multinomial.kernels.leaves import route_records
 from dpforest.trees.multinomial.model import MultinomialModel
 from dpforest.trees.population import Population
 from dpforest.trees.renoised import RenoisedAnswer, RenoisedBridge, Renoising
+from dpforest.trees.transcript import Noised, Replay, Transcript
 
 SETS = {"diabetes_pima": "classification", "concrete": "regression", "cmc": "classification"}
 EPSILONS = (0.5, 1.0, 5.0)
@@ -76,17 +76,17 @@ class GivenBridge(RenoisedBridge):
         return RenoisedAnswer(self, question, self.chunk)
 
 
-def given_structure(heard: Heard, table: Table, generator: Any) -> tuple[Any, Heard]:
-    """A model with fresh noise on the records' own sums, and what was heard of it."""
-    again = Given(heard, Population(table, 1.0), generator)
-    bridge: Any = GivenBridge(again, Replay(heard.said), Chunk(table))
-    model = heard.learner.train(heard.shape, bridge, heard.facts)
+def given_structure(transcript: Transcript, table: Table, generator: Any) -> tuple[Any, Transcript]:
+    """A model with fresh noise on the records' own sums, and the transcript of it."""
+    again = Given(transcript, Population(table, 1.0), generator)
+    bridge: Any = GivenBridge(again, Replay(transcript.answers), Chunk(table))
+    model = transcript.learner.train(transcript.shape, bridge, transcript.facts)
     values = iter(again.sums)
-    said = [
+    answers = [
         (name, Noised(next(values), answer.variance) if name == "noised" else answer)
-        for name, answer in heard.said
+        for name, answer in transcript.answers
     ]
-    return model, replace(heard, said=said)
+    return model, replace(transcript, answers=answers)
 
 
 def recounted(model: MultinomialModel, table: Table, generator: Any) -> MultinomialModel:
@@ -168,10 +168,10 @@ def cell(name: str, strategy: str, epsilon: float, fits: int, data: Path) -> dic
     generator, table, given = np.random.default_rng(), table_of(first, X, y), []
     for _ in range(0 if strategy == "additive" else fits):  # where nothing is chosen, they are one
         if strategy == "multinomial":
-            model, heard = recounted(first.model_, table, generator), None
+            model, transcript = recounted(first.model_, table, generator), None
         else:
-            model, heard = given_structure(first._heard, table, generator)
-        first.__dict__.update(model_=model, _heard=heard)
+            model, transcript = given_structure(first._transcript, table, generator)
+        first.__dict__.update(model_=model, _transcript=transcript)
         given.append(figures(first))
     line = {"table": name, "strategy": strategy, "epsilon": epsilon, "fits": fits}
     for kind_of, rows in (("given", given or anew), ("anew", anew)):

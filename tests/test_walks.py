@@ -43,7 +43,7 @@ DESIGN = (PACKAGE.parent / "docs" / "design.md").read_text(encoding="utf-8")
 N_RECORDS = 997
 MOST = 9
 #: Holds events of noise once they are granted, beside what was released.
-KEEPS = "trees/heard.py"
+KEEPS = "trees/transcript.py"
 ROLES = (
     Role.PRIOR, Role.QUANTILES, Role.GRAM, Role.GRADIENT, Role.SELECTION, Role.SUMS,
     Role.CORRECTIONS, Role.CONFIDENCE,

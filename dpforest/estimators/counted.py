@@ -14,7 +14,7 @@ import numpy as np
 from dpforest.exceptions import FewRecordsWarning
 from dpforest.searches import warn_in_search
 from dpforest.trees.base import PRIOR_ROLE
-from dpforest.trees.heard import Heard, Noised
+from dpforest.trees.transcript import Noised, Transcript
 
 #: Share of the declared records below which a fit warns, and a forecast goes by what was counted;
 #: training parts of folds are larger.
@@ -44,12 +44,12 @@ class Counted:
         return self.records + SURE * self.deviation < FEWEST * declared
 
 
-def counted_records(heard: Heard | None) -> Counted | None:
+def counted_records(transcript: Transcript | None) -> Counted | None:
     """Sum of the released class counts that say most; None where none were released.
 
     Parameters
     ----------
-    heard : Heard or None
+    transcript : Transcript or None
 
     Notes
     -----
@@ -59,14 +59,14 @@ def counted_records(heard: Heard | None) -> Counted | None:
     from dpforest.trees.one_shot.plan import OneShotShape, Role
     from dpforest.trees.rules.plan import COUNT_ROLE, RulesShape
 
-    if heard is None:
+    if transcript is None:
         return None
     # Rules count records, whole ones in regressions too.
-    unit = 1 if isinstance(heard.shape, RulesShape) else heard.facts.unit
+    unit = 1 if isinstance(transcript.shape, RulesShape) else transcript.facts.unit
     times = {PRIOR_ROLE: unit, COUNT_ROLE: 1}
-    if isinstance(heard.shape, OneShotShape):
-        times[Role.LEAVES] = unit * heard.shape.size.n_trees
-    released = [answer for name, answer in heard.said if name == "noised"]
+    if isinstance(transcript.shape, OneShotShape):
+        times[Role.LEAVES] = unit * transcript.shape.size.n_trees
+    released = [answer for name, answer in transcript.answers if name == "noised"]
     sums = [_sum_of(one, times[one.role]) for one in released if one.role in times]
     return min(sums, key=lambda one: one.deviation, default=None)
 

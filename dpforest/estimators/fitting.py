@@ -81,13 +81,13 @@ from dpforest.report.making import library_versions
 from dpforest.report.record import Ceiling, RunFacts
 from dpforest.searches import running_search, warn_in_search
 from dpforest.trees.base import ReleasedModel
-from dpforest.trees.heard import Heard
 from dpforest.trees.passes import n_passes
 from dpforest.trees.strategies import HOLD_COUNTS
 from dpforest.trees.training import train_on
+from dpforest.trees.transcript import Transcript
 
 #: Attributes of a fit beside those that end in an underscore.
-_FITTED = frozenset({"_scope", "_facts", "_failure", "_heard", "_renoised", "_figures"})
+_FITTED = frozenset({"_scope", "_facts", "_failure", "_transcript", "_renoised", "_figures"})
 
 
 #: What an error says where a fit was charged and the model of an earlier one is still there.
@@ -162,7 +162,7 @@ class Fit:
                 self._list()
                 forget(self.estimator)
                 released = self._train(scope, records)
-            few = self._few(released.heard)
+            few = self._few(released.transcript)
             self._finish(X, accountant, scope, released, few)
         reservation.warn()
         # Last of all: a warning that is an error ends a fit that is paid for and whole.
@@ -377,25 +377,25 @@ class Fit:
             tell_of_compiling(self.settled.strategy)
             records, steps = prepared(self.settled, scope, records, self.source)
             with self._progress(records) as progress:
-                model, heard = self._learn(scope, progress.over(records), progress)
-        return FitOutcome(self.settled.strategy, model, steps, heard)
+                model, transcript = self._learn(scope, progress.over(records), progress)
+        return FitOutcome(self.settled.strategy, model, steps, transcript)
 
     def _learn(
         self, scope: Scope, records: Records, progress: PartProgress | PassProgress
-    ) -> tuple[ReleasedModel, Heard | None]:
+    ) -> tuple[ReleasedModel, Transcript | None]:
         """Hand scope, words and records to the learner: the one place where a learner is run."""
         settled = self.settled
         if settled.learner is None or settled.plan is None:
             raise AssertionError("a settled plan has a learner")
-        heard = None
+        transcript = None
         if settled.strategy not in HOLD_COUNTS:
-            heard = Heard(settled.learner, settled.plan.shape, settled.facts)
+            transcript = Transcript(settled.learner, settled.plan.shape, settled.facts)
         with _training_scope(settled, scope) as training:
             model = train_on(
                 settled.learner, settled.plan, training, self.source, records,
-                settled.facts, progress.part_done, heard,
+                settled.facts, progress.part_done, transcript,
             )  # fmt: skip
-        return model, heard
+        return model, transcript
 
     def _progress(self, records: Records) -> PartProgress | PassProgress:
         """Progress bar over parts, or over passes of a stream."""
@@ -428,7 +428,7 @@ class Fit:
             **features_in(self.domain, X),
             domain_=self.domain,
             _encoder_=self.encoder,
-            _heard=released.heard,
+            _transcript=released.transcript,
             _figures=self._figures(few),
             accountant_=accountant,
             spent_=spent_budget(loss, guarantee),
@@ -446,9 +446,9 @@ class Fit:
         # A few that noise made out of none are not to promise anything.
         return figures.of_records(few.records - 2 * few.deviation)
 
-    def _few(self, heard: Heard | None) -> Counted | None:
+    def _few(self, transcript: Transcript | None) -> Counted | None:
         """Records that releases speak of, where these are far fewer than were declared."""
-        counted, declared = counted_records(heard), self.domain.approximate_rows
+        counted, declared = counted_records(transcript), self.domain.approximate_rows
         is_few = counted is not None and declared is not None and counted.is_few(declared)
         return counted if is_few else None
 

@@ -165,8 +165,8 @@ class ModelUses:
 
         kept = self.__dict__.get("_renoised")
         if kept is None or kept[0] is not self.model_ or len(kept[1]) != n_draws:
-            heard = self.__dict__.get("_heard")
-            kept = self._renoised = self.model_, noise_draws(self.model_, heard, n_draws)
+            transcript = self.__dict__.get("_transcript")
+            kept = self._renoised = self.model_, noise_draws(self.model_, transcript, n_draws)
         found: tuple[ReleasedModel, ...] = kept[1]
         return found
 

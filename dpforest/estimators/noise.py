@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from dpforest.checks import check_integer
 from dpforest.exceptions import NoiseUnknownError, ParameterError
 from dpforest.trees.base import ReleasedModel, TableFacts
-from dpforest.trees.heard import Heard
 from dpforest.trees.multinomial.model import MultinomialModel
 from dpforest.trees.population import made_up
 from dpforest.trees.renoised import Renoising
+from dpforest.trees.transcript import Transcript
 
 #: Models with other noise that standard errors are made of, where nobody says how many.
 N_DRAWS = 40
@@ -36,14 +36,14 @@ Floats = NDArray[np.float64]
 
 
 def noise_draws(
-    model: ReleasedModel, heard: Heard | None, n_draws: int
+    model: ReleasedModel, transcript: Transcript | None, n_draws: int
 ) -> tuple[ReleasedModel, ...]:
     """Models that would have been released with other noise, given the same choices.
 
     Parameters
     ----------
     model : ReleasedModel
-    heard : Heard or None
+    transcript : Transcript or None
         What was released on the way to the model; None where that is not known any more.
     n_draws : int
 
@@ -55,19 +55,19 @@ def noise_draws(
     generator = np.random.default_rng(_SEED)
     if isinstance(model, MultinomialModel):
         return tuple(_recounted(model, generator) for _ in range(n_draws))
-    if heard is None:
+    if transcript is None:
         raise NoiseUnknownError()
-    population = made_up(model, heard.facts) if _answers(heard) else None
-    before = Renoising(heard, population)
+    population = made_up(model, transcript.facts) if _answers(transcript) else None
+    before = Renoising(transcript, population)
     before.model()
     return tuple(
-        Renoising(heard, population, generator, before.sums).model() for _ in range(n_draws)
+        Renoising(transcript, population, generator, before.sums).model() for _ in range(n_draws)
     )
 
 
-def _answers(heard: Heard) -> bool:
+def _answers(transcript: Transcript) -> bool:
     """True if later numbers may answer to earlier ones: rules alone are counted once."""
-    return heard.learner.name != "rules"
+    return transcript.learner.name != "rules"
 
 
 def _recounted(model: MultinomialModel, generator: np.random.Generator) -> MultinomialModel:

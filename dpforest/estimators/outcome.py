@@ -10,9 +10,9 @@ from dpforest.domain.targets import TARGET_STEPS
 from dpforest.estimators.fit_plan import table_facts
 from dpforest.exceptions import ModelFormatError
 from dpforest.trees.base import ReleasedModel
-from dpforest.trees.heard import Heard
 from dpforest.trees.stored import whole_numbers
 from dpforest.trees.strategies import STRATEGIES
+from dpforest.trees.transcript import Transcript
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +26,14 @@ class FitOutcome:
     model : ReleasedModel
     target_steps : tuple of int, or None
         Of a regression: between what steps of the declared bounds targets were brought.
-    heard : Heard or None
+    transcript : Transcript or None
         What was released on the way to the model; files leave it out.
     """
 
     strategy: str
     model: ReleasedModel
     target_steps: tuple[int, int] | None = None
-    heard: Heard | None = None
+    transcript: Transcript | None = None
 
     def to_data(self) -> dict[str, Any]:
         """Released values as JSON-ready data."""

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from dpforest.mechanisms.objective import k_norm_like
 from dpforest.records.base import Chunk
 from dpforest.trees.base import ReleasedModel
-from dpforest.trees.heard import Heard, Noised, Replay
 from dpforest.trees.population import Population
+from dpforest.trees.transcript import Noised, Replay, Transcript
 
 
 @dataclass(slots=True, eq=False)
@@ -27,7 +27,7 @@ class Renoising:
 
     Attributes
     ----------
-    heard : Heard
+    transcript : Transcript
     population : Population or None
         None where no later number answers to earlier ones.
     generator : numpy.random.Generator or None
@@ -38,18 +38,20 @@ class Renoising:
         The same as these values have them, None where they answer to nothing.
     """
 
-    heard: Heard
+    transcript: Transcript
     population: Population | None
     generator: np.random.Generator | None = None
     before: list[NDArray[np.float64] | None] = field(default_factory=list)
     sums: list[NDArray[np.float64] | None] = field(default_factory=list)
 
     def model(self) -> ReleasedModel:
-        """Train again over what was heard."""
+        """Train again over what was recorded."""
         chunk = None if self.population is None else Chunk(self.population.table)
-        bridge: Any = RenoisedBridge(self, Replay(self.heard.said), chunk)
+        bridge: Any = RenoisedBridge(self, Replay(self.transcript.answers), chunk)
         with np.errstate(all="ignore"):
-            return self.heard.learner.train(self.heard.shape, bridge, self.heard.facts)
+            return self.transcript.learner.train(
+                self.transcript.shape, bridge, self.transcript.facts
+            )
 
     def noisy(self, released: Noised, sums: NDArray[np.float64] | None) -> NDArray[np.float64]:
         """Released numbers with new noise and with the answer of later sums to earlier ones."""
@@ -100,18 +102,18 @@ def _at(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RenoisedBridge:
-    """A bridge to what was heard: no records, no grants, nothing to pay."""
+    """A bridge to a transcript: no records, no grants, nothing to pay."""
 
     renoising: Renoising
     replay: Replay
     chunk: Chunk | None
 
     def has(self, role: str) -> bool:
-        """As it was heard."""
+        """As it was recorded."""
         return bool(self.replay.next("has"))
 
     def event(self, role: str) -> Any:
-        """As it was heard."""
+        """As it was recorded."""
         return self.replay.next("event")
 
     def ask(self, question: Any, *roles: str) -> RenoisedAnswer:
@@ -120,11 +122,11 @@ class RenoisedBridge:
         return RenoisedAnswer(self, question, self.chunk if answers else None)
 
     def public(self, *name: str | int) -> RenoisedBridge:
-        """Words, as they were heard."""
+        """Words, as they were recorded."""
         return self
 
     def words(self, n: int) -> NDArray[np.uint64]:
-        """As they were heard."""
+        """As they were recorded."""
         taken: NDArray[np.uint64] = self.replay.next("words")
         return taken.copy()
 
@@ -150,7 +152,7 @@ class RenoisedAnswer:
         return self.bridge.renoising.noisy(released, self._sums(part))
 
     def chosen(self, role: str, score: Any) -> Any:
-        """As it was heard."""
+        """As it was recorded."""
         siblings = getattr(score, "siblings", None)
         if siblings is not None and self.chunk is not None:
             # Sums of a level are made of those above it.
@@ -163,7 +165,7 @@ class RenoisedAnswer:
         return self.bridge.renoising.minimum(released, objective)
 
     def drawn(self, role: str, families: Any) -> Any:
-        """As it was heard."""
+        """As it was recorded."""
         return self.bridge.replay.next("drawn")
 
     def _sums(self, part: Any) -> NDArray[np.float64] | None:

@@ -10,7 +10,7 @@ from dpforest.bridge import Bridge
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.records.base import Records
 from dpforest.trees.base import Learner, PartDone, ReleasedModel, TableFacts
-from dpforest.trees.heard import Heard, ListeningBridge
+from dpforest.trees.transcript import RecordingBridge, Transcript
 
 
 def train_on(
@@ -21,18 +21,18 @@ def train_on(
     records: Records,
     facts: TableFacts,
     part_done: PartDone,
-    heard: Heard | None = None,
+    transcript: Transcript | None = None,
 ) -> ReleasedModel:
     """Ask for a plan's list in ``scope``, each step before its data is read, and release.
 
     Parameters
     ----------
     learner, plan, scope, source, records, facts, part_done
-    heard : Heard, optional
+    transcript : Transcript, optional
         Notes what is released on the way.
     """
     bridge = Bridge(plan.rounds, scope, records, source, part_done)
-    asked: Any = bridge if heard is None else ListeningBridge(bridge, heard.said)
+    asked: Any = bridge if transcript is None else RecordingBridge(bridge, transcript.answers)
     model = learner.train(plan.shape, asked, facts)
     bridge.finish()
     return model

@@ -15,8 +15,8 @@ from dpforest import (
 )
 from dpforest.estimators import counted
 from dpforest.estimators.counted import Counted, counted_records
-from dpforest.trees.heard import Heard, Noised
 from dpforest.trees.strategies import STRATEGIES
+from dpforest.trees.transcript import Noised, Transcript
 
 N = 3000
 DOMAIN = Domain(features={"a": (0, 9), "b": (0, 9)}, classes=["no", "yes"], approximate_rows=N)
@@ -105,16 +105,18 @@ class Facts:
 
 
 def test_the_surest_sum_counts():
-    said = [
+    answers = [
         ("noised", Noised(np.array([40, 400]), 1e6, "prior")),
         ("noised", Noised(np.array([[80, 40], [4, 0]]), 16.0, "leaf counts")),
         ("noised", Noised(np.array([7]), 0.0, "quantiles")),
         ("chosen", np.array([1])),
     ]
-    assert counted_records(Heard(None, None, Facts(), said)) == Counted(124.0, 8.0)
-    assert counted_records(Heard(None, None, Facts(), said[2:])) is None
+    assert counted_records(Transcript(None, None, Facts(), answers)) == Counted(124.0, 8.0)
+    assert counted_records(Transcript(None, None, Facts(), answers[2:])) is None
     assert counted_records(None) is None
-    assert counted_records(Heard(None, None, Facts(), said[:1])) == Counted(110.0, 2e6**0.5 / 4)
+    assert counted_records(Transcript(None, None, Facts(), answers[:1])) == Counted(
+        110.0, 2e6**0.5 / 4
+    )
     assert Counted(31.0, 2.0).is_few(87) and not Counted(31.0, 2.0).is_few(86)
 
 

@@ -19,9 +19,9 @@ from dpforest import (
 )
 from dpforest.estimators.noise import share_as_flat, standard_errors
 from dpforest.exceptions import NoiseUnknownError, ParameterError
-from dpforest.trees.heard import Heard, Noised
 from dpforest.trees.population import made_up
 from dpforest.trees.renoised import Renoising
+from dpforest.trees.transcript import Noised, Transcript
 
 KINDS = [
     ("rules", 0), ("one_shot", 0), ("refitted", 1e-6), ("boosted", 1e-6),
@@ -64,14 +64,14 @@ def fitted(
 @pytest.mark.parametrize("task", ["classes", "means"])
 def test_what_was_heard_makes_the_very_model_again(strategy, delta, task):
     forest, _ = fitted(strategy, delta, task=task, n=600)
-    heard = pickle.loads(pickle.dumps(forest))._heard
-    counted = [name for name, _ in heard.said if name in ("noised", "minimised")]
-    population = made_up(forest.model_, heard.facts) if strategy != "rules" else None
-    again = Renoising(heard, population)
+    transcript = pickle.loads(pickle.dumps(forest))._transcript
+    counted = [name for name, _ in transcript.answers if name in ("noised", "minimised")]
+    population = made_up(forest.model_, transcript.facts) if strategy != "rules" else None
+    again = Renoising(transcript, population)
     assert again.model().to_data() == forest.model_.to_data()
     assert len(again.sums) == len(counted)
     # And with other noise it is another one.
-    other = Renoising(heard, population, np.random.default_rng(1), again.sums).model()
+    other = Renoising(transcript, population, np.random.default_rng(1), again.sums).model()
     assert bool(counted) == (other.to_data() != forest.model_.to_data())
 
 
@@ -89,10 +89,10 @@ class Linear:
 def made_error(variance: float) -> float:
     """Standard error of the weighted sum, from 2,000 draws."""
     weights, values = np.array([1.0, -2.0, 0.5]), np.array([10, 20, 30])
-    heard = Heard(Linear(weights), None, None, [("noised", Noised(values, variance))])
-    before = Renoising(heard, None)
+    transcript = Transcript(Linear(weights), None, None, [("noised", Noised(values, variance))])
+    before = Renoising(transcript, None)
     own, generator = before.model(), np.random.default_rng(0)
-    draws = [Renoising(heard, None, generator, before.sums).model() for _ in range(2000)]
+    draws = [Renoising(transcript, None, generator, before.sums).model() for _ in range(2000)]
     return float(standard_errors(lambda model: np.array([model.total]), own, draws)[0])
 
 
@@ -263,7 +263,7 @@ def test_made_up_records_agree_with_released_sizes(strategy, delta):
     forest = PrivateForestClassifier(
         epsilon=8, delta=delta, domain=domain, strategy=strategy, random_state=1
     ).fit(share[:, None], generator.random(1500) < 0.2 + 0.6 * share)
-    made = made_up(forest.model_, forest._heard.facts, 3000)
+    made = made_up(forest.model_, forest._transcript.facts, 3000)
     assert made.weight == 0.5 and made.table.n_records == 3000
     codes = forest._coded(share[:, None])
     edge = int(forest._encoder_.n_codes[0]) // 2

@@ -1,4 +1,4 @@
-"""Released values and public words that a learner heard while it trained, in their order.
+"""Released values and public words that a learner was given while it trained, in their order.
 
 A model is made of what mechanisms released, public facts and public words, and of nothing else
 (tests/trees/test_replayed.py), so whoever keeps these can make it again, and can see what it would
@@ -32,7 +32,7 @@ class Noised:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Heard:
+class Transcript:
     """A finished training, as far as it is public.
 
     Attributes
@@ -41,27 +41,27 @@ class Heard:
     shape : object
         Of the learner's plan.
     facts : TableFacts
-    said : list of tuple
-        What it was told, in order: (name, answer).
+    answers : list of tuple
+        What it was answered, in order: (name, answer).
     """
 
     learner: Learner
     shape: Any
     facts: TableFacts
-    said: list[tuple[str, Any]] = field(default_factory=list)
+    answers: list[tuple[str, Any]] = field(default_factory=list)
 
 
-class ListeningBridge:
+class RecordingBridge:
     """A bridge that notes what it hands out: answers, events and public words."""
 
-    def __init__(self, bridge: Any, said: list[tuple[str, Any]]) -> None:
-        self._bridge, self._said = bridge, said
+    def __init__(self, bridge: Any, answers: list[tuple[str, Any]]) -> None:
+        self._bridge, self._answers = bridge, answers
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._bridge, name)
 
     def _note(self, name: str, answer: Any) -> Any:
-        self._said.append((name, answer))
+        self._answers.append((name, answer))
         return answer
 
     def has(self, role: str) -> bool:
@@ -72,17 +72,17 @@ class ListeningBridge:
         """As the bridge."""
         return self._note("event", self._bridge.event(role))
 
-    def ask(self, question: Any, *roles: str) -> ListeningSealed:
+    def ask(self, question: Any, *roles: str) -> RecordedSealed:
         """As the bridge."""
-        return ListeningSealed(self._bridge, self._bridge.ask(question, *roles), self._said)
+        return RecordedSealed(self._bridge, self._bridge.ask(question, *roles), self._answers)
 
-    def public(self, *name: str | int) -> ListeningWords:
+    def public(self, *name: str | int) -> RecordedWords:
         """As the bridge."""
-        return ListeningWords(self._bridge.public(*name), self._said)
+        return RecordedWords(self._bridge.public(*name), self._answers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ListeningWords:
+class RecordedWords:
     """Public words, noted as they are taken.
 
     No word of the operating system is kept, not even a public one: what is handed out and noted is
@@ -90,7 +90,7 @@ class ListeningWords:
     """
 
     source: Any
-    said: list[tuple[str, Any]]
+    answers: list[tuple[str, Any]]
 
     def words(self, n: int) -> NDArray[np.uint64]:
         """As the source."""
@@ -98,45 +98,45 @@ class ListeningWords:
         if not is_seeded(self.source):
             digest = hashlib.shake_256(taken.tobytes()).digest(taken.nbytes)
             taken = np.frombuffer(bytearray(digest), dtype=np.uint64)
-        self.said.append(("words", taken.copy()))
+        self.answers.append(("words", taken.copy()))
         return taken
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ListeningSealed:
+class RecordedSealed:
     """A sealed count whose releases are noted, and nothing else of it."""
 
     bridge: Any
     sealed: Any
-    said: list[tuple[str, Any]]
+    answers: list[tuple[str, Any]]
 
-    def at(self, place: int) -> ListeningSealed:
+    def at(self, place: int) -> RecordedSealed:
         """As the sealed count."""
-        return ListeningSealed(self.bridge, self.sealed.at(place), self.said)
+        return RecordedSealed(self.bridge, self.sealed.at(place), self.answers)
 
     def noised(self, role: str, part: Any = None) -> Any:
         """As the sealed count."""
         released = self.sealed.noised(role, part)
         variance = 0.0 if role in STRUCTURE_ROLES else float(self.bridge.event(role).variance)
-        self.said.append(("noised", Noised(released, variance, role)))
+        self.answers.append(("noised", Noised(released, variance, role)))
         return released
 
     def chosen(self, role: str, score: Any) -> Any:
         """As the sealed count."""
         released = self.sealed.chosen(role, score)
-        self.said.append(("chosen", released))
+        self.answers.append(("chosen", released))
         return released
 
     def minimised(self, role: str, objective: Any) -> Any:
         """As the sealed count."""
         released = self.sealed.minimised(role, objective)
-        self.said.append(("minimised", released))
+        self.answers.append(("minimised", released))
         return released
 
     def drawn(self, role: str, families: Any) -> Any:
         """As the sealed count."""
         released = self.sealed.drawn(role, families)
-        self.said.append(("drawn", released))
+        self.answers.append(("drawn", released))
         return released
 
 
@@ -149,8 +149,8 @@ class Replay:
         Where something else is asked for than was.
     """
 
-    def __init__(self, said: list[tuple[str, Any]]) -> None:
-        self._left: Iterator[tuple[str, Any]] = iter(said)
+    def __init__(self, answers: list[tuple[str, Any]]) -> None:
+        self._left: Iterator[tuple[str, Any]] = iter(answers)
 
     def next(self, name: str) -> Any:
         """The next answer, which is of this kind."""
