@@ -185,29 +185,28 @@ class Runs:
     def __iter__(self):
         return ((case, self.watched[case.name]) for case in self.cases)
 
-    def seen(self) -> tuple[set[Place], set[Site]]:
-        places = set().union(*(case.places(run) for case, run in self))
-        return places, set().union(*(run.sites for _, run in self))
+    def places(self) -> set[Place]:
+        return set().union(*(case.places(run) for case, run in self))
 
 
-#: What was seen of each group, once its cases have run.
-SEEN: dict[tuple[str, str], tuple[set[Place], set[Site]]] = {}
+#: Places of each group, once its cases have run.
+SEEN: dict[tuple[str, str], set[Place]] = {}
 
 
 @pytest.fixture(scope="module", params=GROUPS, ids=", ".join)
 def runs(request, small_learners):
     made = Runs(GROUPS[request.param])
-    SEEN[request.param] = made.seen()
+    SEEN[request.param] = made.places()
     return made
 
 
 @pytest.fixture
 def seen(small_learners):
-    """Places and sites of all groups."""
+    """Places of all groups."""
     for group, cases in GROUPS.items():
         if group not in SEEN:
-            SEEN[group] = Runs(cases).seen()
-    return [set().union(*parts) for parts in zip(*SEEN.values(), strict=True)]
+            SEEN[group] = Runs(cases).places()
+    return set().union(*SEEN.values())
 
 
 # -- what a run shows, and when ------------------------------------------------------------------
@@ -447,9 +446,9 @@ def test_every_role_of_every_plan_has_a_case_where_it_can_be(seen):
     # Cases are made for the budgets that its conversions give; of others' some roles have none.
     pytest.importorskip("dp_accounting")
     wanted = {place for place in possible() if place.reading in readings()}
-    missing = sorted(wanted - seen[0])
+    missing = sorted(wanted - seen)
     assert not missing, f"{len(missing)} without a case, such as {missing[:3]}"
-    unknown = sorted(seen[0] - wanted)
+    unknown = sorted(seen - wanted)
     assert not unknown, f"{len(unknown)} that the grid of plans lacks, such as {unknown[:3]}"
 
 
@@ -471,65 +470,40 @@ def test_every_role_is_in_a_part_that_is_audited(small_learners):
             assert key in audited, f"{key} is in no part of estimator_parts()"
 
 
-def test_every_request_in_the_sources_is_met_by_some_fit(seen):
-    lines = {(site.module, site.line) for site in seen[1]}
-    for module, call in request_calls():
-        own = {(module, line) for line in range(call.lineno, call.end_lineno + 1)}
-        assert own & lines, f"{module}:{call.lineno} is in no case: no fit asks for it"
+def test_grants_are_asked_for_by_lists_of_plans_alone():
+    # So the grid of plans, whose every role has a case, has all that any fit asks for.
+    calls = {module: called_methods(module) for module in modules()}
+    asking = {module for module, names in calls.items() if names & {"request", "request_all"}}
+    assert asking == set()
+    assert "grant_steps" in calls["bridge.py"]
 
 
-def test_every_role_in_the_sources_is_met_by_some_fit(seen):
-    met = {place.role.role.split(",")[0] for place in seen[0] if place.role.strategy == PUBLISHED}
-    met |= {place.role.role for place in seen[0]}
-    for module, call in request_calls():
-        if call.func.attr == "request":
-            for pattern in roles_in(module, call):
-                assert any(re.fullmatch(pattern, role) for role in met), (module, pattern)
+def test_every_role_that_is_named_in_the_sources_is_in_some_plan():
+    named = {role: module for module in modules() for role in roles_named_in(module)}
+    assert len(named) > 20
+    met = {place.role.role for place in possible()}
+    assert {role: module for role, module in named.items() if role not in met} == {}
 
 
-def request_calls():
-    """Every call in the package by which a grant is asked for, but for the accountant's own."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        module = path.relative_to(PACKAGE).as_posix()
-        if module.startswith(("accounting/", "audit/", "ledger/")):  # a ledger's are people's
-            continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        dry = {id(node) for run in ast.walk(tree) if is_dry_run(run) for node in ast.walk(run)}
-        for node in ast.walk(tree):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr in ("request", "request_all")
-                and id(node) not in dry
-            ):
-                yield module, node
+def modules():
+    """Modules that may ask for grants: a ledger's requests are people's."""
+    names = (path.relative_to(PACKAGE).as_posix() for path in sorted(PACKAGE.rglob("*.py")))
+    return [name for name in names if not name.startswith(("accounting/", "audit/", "ledger/"))]
 
 
-def is_dry_run(node):
-    """A plan's own pricing: its grants are thrown away, and the learner asks for the same again."""
-    return isinstance(node, ast.FunctionDef) and node.name == "charge"
-
-
-def roles_in(module: str, call: ast.Call) -> list[str]:
-    """Patterns of the roles that a request may name, from its source."""
-    value = next(keyword.value for keyword in call.keywords if keyword.arg == "role")
-    loaded = importlib.import_module("dpforest." + module.removesuffix(".py").replace("/", "."))
-    if isinstance(value, ast.Constant):
-        return [re.escape(value.value)]
+def called_methods(module: str) -> set[str]:
     tree = ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
-    if isinstance(value, ast.Call):  # such as stage_role(stage)
-        return [re.escape(getattr(loaded, value.func.id)(0)).replace("1", r"\d+")]
-    if isinstance(value, ast.Name) and not hasattr(loaded, value.id):
-        assigned = [
-            node.value
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == value.id
-        ]
-        branches = [b for v in assigned if isinstance(v, ast.IfExp) for b in (v.body, v.orelse)]
-        # What a plan lists is in the class of its roles.
-        listed = vars(getattr(loaded, "Role", object))
-        roles = [text for name, text in listed.items() if name.isupper()]
-        roles += [eval(ast.unparse(branch), vars(loaded)) for branch in branches]
-        assert roles, f"{module}:{call.lineno}: say the role where a test can read it"
-        return [re.escape(role) for role in roles]
-    return [re.escape(eval(ast.unparse(value), vars(loaded)))]
+    called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return {own.attr if isinstance(own, ast.Attribute) else ast.unparse(own) for own in called}
+
+
+def roles_named_in(module: str) -> list[str]:
+    """Roles of a module by their names: those of its class of roles, and single ones."""
+    text = (PACKAGE / module).read_text(encoding="utf-8")
+    if "Role" not in text and "_ROLE" not in text:
+        return []
+    name = "dpforest." + module.removesuffix(".py").replace("/", ".")
+    loaded = vars(importlib.import_module(name.removesuffix(".__init__")))
+    listed = vars(loaded["Role"]) if "Role" in loaded else {}
+    roles = [role for name, role in listed.items() if name.isupper()]
+    return roles + [role for name, role in loaded.items() if name.endswith("_ROLE")]

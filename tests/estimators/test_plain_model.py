@@ -91,12 +91,6 @@ def predictions(readers) -> Any:
     return lambda text, records: [np.array(reader(text, records)) for reader in own]
 
 
-def test_the_reader_in_javascript_runs_here(readers):
-    # Without Node all other tests compare the reader in Python alone.
-    if readers.node() is None:
-        pytest.skip(f"no Node {readers.OLDEST_NODE} or later: the reader in JavaScript is not run")
-
-
 def table() -> tuple[list[list[Any]], np.ndarray]:
     generator = np.random.default_rng(0)
     age, kind = generator.integers(0, 101, N), generator.integers(0, 3, N)
@@ -188,6 +182,15 @@ pytestmark = pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalW
 
 
 # -- every strategy, every form, every reader ---------------------------------------------
+
+
+def test_the_reader_in_javascript_runs_here(readers, use_learners, predictions):
+    # Without Node all other tests compare the reader in Python alone.
+    if readers.node() is None:
+        pytest.skip(f"no Node {readers.OLDEST_NODE} or later: the reader in JavaScript is not run")
+    text = fitted(PrivateForestRegressor, "one_shot", use_learners, target=(-1.0, 4.0)).to_plain()
+    in_python, in_javascript = predictions(text, X[:3])
+    assert np.array_equal(in_javascript, in_python) and in_javascript.shape == (3,)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -130,10 +130,9 @@ def test_children_stand_behind_their_parents(plain):
 
 
 def test_a_threshold_lies_on_an_edge_between_the_cells(plain):
-    for tree in plain:
-        for node in tree:
-            if node.get("feature") in (AGE, PAY) and node["threshold"] is not None:
-                assert node["threshold"] % 1 == 0.5
+    nodes = [node for tree in plain for node in tree if node.get("feature") in (AGE, PAY)]
+    thresholds = [node["threshold"] for node in nodes if node["threshold"] is not None]
+    assert thresholds and all(threshold % 1 == 0.5 for threshold in thresholds)
 
 
 def one_split(feature: int, left: list[int]) -> list[dict[str, Any]]:

@@ -111,11 +111,6 @@ class Watched:
         sites = {id(s.grant): s.site for s in self.steps if isinstance(s, Granted)}
         return [(s, sites[id(s.grant)]) for s in self.steps if isinstance(s, Given)]
 
-    @property
-    def sites(self) -> set[Site]:
-        """Places that asked for grants, those of plans included."""
-        return {step.site for step in self.steps if isinstance(step, Granted)}
-
 
 class Watcher(Recorder):
     """A recorder that sees grants, counts and what mechanisms are given as well."""

@@ -74,7 +74,7 @@ def exceptional(inside, outside, prior, epsilon, delta):
 
 @pytest.mark.parametrize("delta", [1e-3, 0.05])
 def test_with_a_delta_exceptions_are_rare(delta):
-    generator = np.random.default_rng(0)
+    generator, held = np.random.default_rng(0), 0
     for _ in range(2000):
         outside = generator.dirichlet(np.full(6, 0.4))
         epsilon = generator.uniform(0, 2)
@@ -85,7 +85,9 @@ def test_with_a_delta_exceptions_are_rare(delta):
             np.maximum(outside - math.exp(epsilon) * inside, 0).sum(),
         )
         if excess <= delta:
+            held += 1
             assert exceptional(inside, outside, 0.3, epsilon, delta) <= 2 * delta + 1e-12
+    assert held > 20
     # And the exception is needed: a law of (epsilon, delta) that gives a record away outright.
     inside, outside = worst_law(0.5, delta)
     assert exceptional(inside, outside, 0.3, 0.5, delta) == pytest.approx(delta)

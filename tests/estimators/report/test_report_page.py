@@ -146,11 +146,10 @@ def test_the_page_needs_nothing_else_and_can_be_read_by_anybody(model):
     assert len(ids) == len(set(ids))
     assert {a["href"][1:] for t, a in page.tags if t == "a"} <= set(ids)
     # Tables have heads; pictures have a text.
-    assert all(a.get("scope") in ("col", "row") for t, a in page.tags if t == "th")
-    for tag, attributes in page.tags:
-        if tag == "svg":
-            assert attributes.get("role") == "img"
-            assert attributes.get("aria-label") or attributes.get("aria-labelledby")
+    assert {a.get("scope") for t, a in page.tags if t == "th"} == {"col", "row"}
+    pictures = [attributes for tag, attributes in page.tags if tag == "svg"]
+    assert pictures and all(a.get("role") == "img" for a in pictures)
+    assert all(a.get("aria-label") or a.get("aria-labelledby") for a in pictures)
 
 
 def test_each_cell_of_a_card_says_what_it_is(model):

@@ -71,7 +71,8 @@ def test_passes_read_all_batches_in_one_order(kind):
         log = record(run_of(kind, limit), pair.first)
         assert log.error is None
         batch = ["column 0", "column 1", "labels"]
-        assert len(log.reads) % 9 == 0 and log.reads == batch * (len(log.reads) // 3)
+        assert log.reads and len(log.reads) % 9 == 0
+        assert log.reads == batch * (len(log.reads) // 3)
         assert (len(log.reads) == 9) == (limit > 0)
         runs = groupby(isinstance(event, Read) for event in log.events)
         assert all(len(list(run)) % 9 == 0 for is_read, run in runs if is_read)
