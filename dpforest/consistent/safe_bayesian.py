@@ -160,7 +160,10 @@ class SafeBayesianForestClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         m = check_effective_sample_size(self.effective_sample_size, self._n)
         self.beta_ = m / self._n
         self.weights_ = power_weights(self.log_evidence_, self.beta_)
-        self.guarantee_ = Guarantee(status="none")
+        self.guarantee_ = Guarantee(
+            status="none",
+            reasons=("cuts, leaves and weights of trees are computed from the records directly",),
+        )
         return self
 
     def _count(

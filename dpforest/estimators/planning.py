@@ -158,8 +158,8 @@ def planned(
     if chosen == "one_shot" and strategy == "auto":
         # Picked beside a delta only where the signal is small, and there pure noise is smaller.
         budget = LearnerBudget(budget.epsilon, Fraction(0), records_per_unit=size)
-    # Rules and minima are drawn at the pure epsilon, so with a delta too they learn from that. Of
-    # a stream none are drawn: the R that is told is the one that was too small for a forest.
+    # Rules are drawn at the pure epsilon, so with a delta too they learn from that. Of a stream
+    # none are drawn: the R that is told is the one that was too small for a forest.
     draws = spends_pure_epsilon(chosen) and facts.in_memory
     own = LearnerBudget(budget.epsilon, Fraction(0)) if draws else budget
     rows = facts.approximate_rows

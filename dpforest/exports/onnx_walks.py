@@ -57,6 +57,8 @@ class Walks:
 
     Attributes
     ----------
+    features : sequence of Feature
+        Those that the tests look at.
     roots : list of int
     test, child, leaf : list of int
         By node: which test; the first of two children, or the node itself at a leaf; the leaf's

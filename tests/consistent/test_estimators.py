@@ -90,7 +90,7 @@ def test_no_privacy_is_claimed(forest):
         _ = model.guarantee_
     model.fit(np.arange(40.0).reshape(20, 2), np.arange(20) % 2)
     assert model.guarantee_.status == "none"
-    assert model.guarantee_.epsilon == math.inf
+    assert model.guarantee_.epsilon == math.inf and model.guarantee_.reasons
     assert str(model.guarantee_) == "No privacy is claimed: this model is not private."
 
 

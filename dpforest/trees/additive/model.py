@@ -32,7 +32,8 @@ class AdditiveModel(LogOddsModel):
     code_values : ndarray of float64, shape (total codes, C)
         Multiples of 1 / SCORE_STEPS, so their sums are exact.
     sizes : ndarray of float64, shape (total codes,)
-        Records of each code, about, from released counts of bins.
+        Records of each code, about, from released counts of bins. Curves at once count nothing: the
+        declared codes of a feature have an even part each then.
     """
 
     n_classes: int
@@ -42,7 +43,7 @@ class AdditiveModel(LogOddsModel):
     sizes: NDArray[np.float64]
 
     def known_sizes(self) -> KnownSizes:
-        """Released sizes of codes."""
+        """Sizes of codes."""
         return KnownSizes(self.sizes)
 
     def log_odds(self, codes: NDArray[Any]) -> NDArray[np.float64]:
@@ -53,7 +54,11 @@ class AdditiveModel(LogOddsModel):
         return with_both_classes(scores + self.base)
 
     def feature_importances(self) -> NDArray[np.float64]:
-        """Share of the spread of scores that each feature's curve makes over the records."""
+        """Share of the spread of scores that each feature's curve makes over ``sizes``.
+
+        So over the records, about; where none were counted, over declared codes that all weigh
+        alike.
+        """
         means = np.repeat(self._means(), np.diff(self.offsets), axis=0)
         spread = self.sizes[:, None] * (self.code_values - means) ** 2
         return in_shares(np.add.reduceat(spread, self.offsets[:-1]).sum(axis=1))
@@ -66,7 +71,7 @@ class AdditiveModel(LogOddsModel):
         return with_both_classes(self.code_values[first:end] + others)
 
     def _means(self) -> NDArray[np.float64]:
-        """Mean of each curve over the records, shape (D, C)."""
+        """Mean of each curve over ``sizes``, shape (D, C)."""
         firsts, sizes = self.offsets[:-1], self.sizes[:, None]
         totals = np.maximum(np.add.reduceat(sizes, firsts), 1e-300)
         means: NDArray[np.float64] = np.add.reduceat(sizes * self.code_values, firsts) / totals

@@ -35,7 +35,7 @@ class RefittedModel(LogOddsModel):
     base : ndarray of float64, shape (C,)
         C = 1 (log-odds of class 1) for two classes, else one a class.
     code_values : ndarray of float64, shape (total codes, C), or None
-        The linear start.
+        What comes before the trees: the linear start of classes, the curves of a regression.
     trees : RandomTrees
     steps : ndarray of float64, shape (n_trees, n_leaves, C)
     sizes : ndarray of float64, shape (n_trees, n_leaves)
@@ -78,7 +78,8 @@ class RefittedModel(LogOddsModel):
     def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
         """Mean class scores at every code of one feature, shape (n_codes, n_classes).
 
-        In the linear start the other features count with the plain mean of their codes' values.
+        In what comes before the trees the other features count with the plain mean of their codes'
+        values.
         """
         n_codes, trees = int(facts.n_codes[feature]), self.trees
         sent_left = mask_sends_left(trees.mask, n_codes)

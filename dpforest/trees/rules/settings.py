@@ -108,7 +108,8 @@ class RulesSettings:
         As ``rare_odds``, in a leaf of an earlier stage. Less is lost there by asking for the rare
         class: the stage before has asked already what is to be answered.
     steepness, steepness_of_many : float
-        Of soft cuts, where there is one stage and where there are more.
+        Of soft cuts, where there is one stage and where there are more: how fast a record's share
+        passes from one side to the other, by its distance from the threshold in public widths.
 
     Raises
     ------
