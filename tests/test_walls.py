@@ -14,8 +14,8 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "dpforest"
 BRIDGE = "bridge"
-#: Where the two protocols and the three kinds of records are.
-COUNTING, RECORDS = "records/base", ("records/base", "records/streams/passes", "dask/workers")
+#: Where the two protocols are, and where secrets are made of records.
+COUNTING, RECORDS = "records/base", ("records/base", "records/streams/passes")
 #: Rooms of mechanisms and of grants themselves, and who audits mechanisms as such.
 FREE = ("mechanisms/", "accounting/", "audit/")
 

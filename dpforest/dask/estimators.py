@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,30 +58,27 @@ class _OnDask:
 
 
 class _ClassifierOnDask(_OnDask):
+    classes_: Any
+
     def predict_proba(self, X: Any) -> Any:
         """Class probabilities, lazy for a Dask collection."""
-        check_is_fitted(self)
-        if not is_collection(X):
-            return super().predict_proba(X)  # type: ignore[misc]
-        classes: Any = self.classes_  # type: ignore[attr-defined]
-        return mapped(X, super().predict_proba, classes.size, np.float64)  # type: ignore[misc]
+        return self._by_parts(X, super().predict_proba)  # type: ignore[misc]
 
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithms of class probabilities, lazy for a Dask collection."""
-        check_is_fitted(self)
-        if not is_collection(X):
-            return super().predict_log_proba(X)  # type: ignore[misc]
-        classes: Any = self.classes_  # type: ignore[attr-defined]
-        return mapped(X, super().predict_log_proba, classes.size, np.float64)  # type: ignore[misc]
+        return self._by_parts(X, super().predict_log_proba)  # type: ignore[misc]
 
     def decision_function(self, X: Any) -> Any:
         """Score of each class, lazy for a Dask collection."""
+        return self._by_parts(X, super().decision_function, of_two=None)  # type: ignore[misc]
+
+    def _by_parts(self, X: Any, scores: Callable[[Any], Any], of_two: int | None = 2) -> Any:
+        """Scores with a column a class; of two classes ``of_two``, where None is shape (n,)."""
         check_is_fitted(self)
         if not is_collection(X):
-            return super().decision_function(X)  # type: ignore[misc]
-        n_classes = self.classes_.size  # type: ignore[attr-defined]
-        columns = None if n_classes == 2 else n_classes
-        return mapped(X, super().decision_function, columns, np.float64)  # type: ignore[misc]
+            return scores(X)
+        n_classes = self.classes_.size
+        return mapped(X, scores, of_two if n_classes == 2 else n_classes, np.float64)
 
 
 class DaskPrivateForestClassifier(_ClassifierOnDask, PrivateForestClassifier):

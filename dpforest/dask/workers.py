@@ -21,8 +21,8 @@ from dpforest.exceptions import (
     StreamError,
     raise_alone,
 )
-from dpforest.records.base import Chunk, Query, Secret, View, sum_of
-from dpforest.records.streams.passes import empty_table, mark_of, new_key
+from dpforest.records.base import Chunk, Query, sum_of
+from dpforest.records.streams.passes import RecordsInPasses, mark_of, new_key
 from dpforest.records.table import Table
 
 P = ParamSpec("P")
@@ -36,7 +36,7 @@ _SIZE_OF_WARNING = "distributed.admin.large-graph-warning-threshold"
 FAN_IN = 8
 
 
-class DaskRecords:
+class DaskRecords(RecordsInPasses):
     """Records that workers hold as codes, a chunk a partition.
 
     A chunk is the result of a task, so a worker that dies takes nothing with it that cannot be
@@ -59,8 +59,9 @@ class DaskRecords:
     """
 
     def __init__(self, pairs: list[Any], encoder: DomainEncoder, client: Any) -> None:
-        self._pairs, self._encoder, self._client = pairs, encoder, client
-        self._n_threads = max(1, sum(client.nthreads().values()))
+        super().__init__(encoder)
+        self._pairs, self._client = pairs, client
+        self._worker_threads = max(1, sum(client.nthreads().values()))
         self._questions = Questions(client)
         self.bytes_received = 0
         # What workers hold: an error keeps frames, and so it would keep records.
@@ -113,27 +114,9 @@ class DaskRecords:
         return self._questions.bytes_sent
 
     @property
-    def schema(self) -> Table:
-        """A table of the same columns without records."""
-        return empty_table(self._encoder)
-
-    @property
-    def in_memory(self) -> bool:
-        """They are on workers."""
-        return False
-
-    @property
     def n_threads(self) -> int:
         """Threads are the workers' affair."""
         return 1
-
-    def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
-        """Sum of what all chunks add, for the bridge."""
-        return Secret(self._sum(query))
-
-    def look(self, view: View[Any]) -> Secret[Any]:
-        """Refused: nothing that needs all records at once gets this far."""
-        raise AssertionError("records on workers are not one table")
 
     def _sum(self, query: Query) -> NDArray[np.int64]:
         asked = self._questions.sent(query)
@@ -159,7 +142,7 @@ class DaskRecords:
         held: dict[Any, list[Any]] = {}
         for chunk in self._chunks:
             held.setdefault(next(iter(places.get(chunk.key, ())), chunk.key), []).append(chunk)
-        most = -(-len(self._chunks) // self._n_threads)
+        most = -(-len(self._chunks) // self._worker_threads)
         return [own[i : i + most] for own in held.values() for i in range(0, len(own), most)]
 
     @contextmanager

@@ -5,11 +5,18 @@ from __future__ import annotations
 import logging
 import math
 from decimal import Decimal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from dpforest import BudgetAccountant, Domain, ParameterError, StreamError
+from dpforest import (
+    BudgetAccountant,
+    Domain,
+    MultinomialForestClassifier,
+    ParameterError,
+    StreamError,
+)
 from dpforest.domain import DomainEncoder
 from dpforest.exceptions import ParameterTypeError
 
@@ -24,6 +31,7 @@ from dask.delayed import delayed  # noqa: E402
 from dpforest import dask as dpforest_dask  # noqa: E402
 from dpforest.dask.collections import DaskTable, is_collection  # noqa: E402
 from dpforest.dask.workers import (  # noqa: E402
+    DaskRecords,
     add_up,
     chunk_of,
     count_chunks,
@@ -220,3 +228,28 @@ def test_labels_that_are_a_feature_are_refused():
     array = da.from_array(np.array(["a", "b"]), name="ward")
     for y in (frame["ward"].rename("outcome"), array):
         DaskTable(frame, y).check(("age", "ward"))
+
+
+def test_records_on_workers_are_never_one_table_and_need_no_threads_here():
+    client = SimpleNamespace(nthreads=lambda: {"first": 2, "second": 4})
+    records = DaskRecords([], DomainEncoder(DOMAIN), client)
+    assert records.n_threads == 1 and not records.in_memory
+    assert records.schema.n_records == 0
+    with pytest.raises(AssertionError, match="not one table"):
+        records.look(None)
+
+
+@pytest.mark.parametrize("classes", [["a", "b"], ["a", "b", "c"]])
+def test_scores_of_a_collection_are_lazy_and_those_of_its_records(classes):
+    X = np.arange(30.0).reshape(-1, 1) % 10
+    domain = Domain(features={"x": (0, 9)}, classes=classes)
+    given = {"epsilon": 1, "domain": domain, "n_estimators": 2, "max_depth": 2}
+    forest = dpforest_dask.DaskMultinomialForestClassifier(**given)
+    in_memory = MultinomialForestClassifier(**given, random_state=0)
+    forest.__dict__.update(vars(in_memory.fit(X, (classes * 15)[:30])))
+    for method in ("predict_proba", "predict_log_proba", "decision_function"):
+        lazy = getattr(forest, method)(da.from_array(X, chunks=(12, 1)))
+        found = getattr(in_memory, method)(X)
+        assert is_collection(lazy) and lazy.shape == found.shape
+        assert np.array_equal(lazy.compute(scheduler="synchronous"), found)
+        assert np.array_equal(getattr(forest, method)(X), found)

@@ -1,9 +1,10 @@
-"""Records of a stream: encoded batch by batch, kept while they fit, counted pass by pass."""
+"""Records that are counted pass by pass; those of a stream are encoded batch by batch."""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -62,8 +63,43 @@ class Batches(Protocol):
         """Read the table from its beginning, in an order that is always the same."""
 
 
-class StreamedRecords:
-    """Records that are read pass by pass.
+class RecordsInPasses(ABC):
+    """Base of records that are never one table: every sum over them is a pass.
+
+    Parameters
+    ----------
+    encoder : DomainEncoder
+        On public cells.
+    """
+
+    def __init__(self, encoder: DomainEncoder) -> None:
+        self._encoder = encoder
+
+    @property
+    def schema(self) -> Table:
+        """A table of the same columns without records."""
+        return empty_table(self._encoder)
+
+    @property
+    def in_memory(self) -> bool:
+        """They are not one table, even where all of them are kept."""
+        return False
+
+    def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
+        """Sum of what all chunks add, for the bridge."""
+        return Secret(self._sum(query))
+
+    def look(self, view: View[Any]) -> Secret[Any]:
+        """Refused: nothing that needs all records at once gets this far."""
+        raise AssertionError("records that are read in passes are not one table")
+
+    @abstractmethod
+    def _sum(self, query: Query) -> NDArray[np.int64]:
+        """Sum of what all chunks add; secret."""
+
+
+class StreamedRecords(RecordsInPasses):
+    """Records of a stream.
 
     Chunks from the beginning are kept as codes while they fit in the stream's memory limit,
     with what countings keep of them; others are read and encoded again in every pass.
@@ -79,34 +115,17 @@ class StreamedRecords:
     """
 
     def __init__(self, stream: Batches, encoder: DomainEncoder, n_threads: int = 1) -> None:
-        self._stream, self._encoder, self._n_threads = stream, encoder, n_threads
+        super().__init__(encoder)
+        self._stream, self._n_threads = stream, n_threads
         self._kept: list[Chunk] = []
         self._room = stream.memory_limit
         self._n_batches: int | None = None
         self._marks = Marks()
 
     @property
-    def schema(self) -> Table:
-        """A table of the same columns without records."""
-        return empty_table(self._encoder)
-
-    @property
-    def in_memory(self) -> bool:
-        """They are not one table, even where all of them are kept."""
-        return False
-
-    @property
     def n_threads(self) -> int:
         """Number of threads that count."""
         return self._n_threads
-
-    def sealed_total(self, query: Query) -> Secret[NDArray[np.int64]]:
-        """Sum of what all chunks add, for the bridge."""
-        return Secret(self._sum(query))
-
-    def look(self, view: View[Any]) -> Secret[Any]:
-        """Refused: nothing that needs all records at once gets this far."""
-        raise AssertionError("a stream is not one table")
 
     def _sum(self, query: Query) -> NDArray[np.int64]:
         total = query.count(Chunk(self.schema))
