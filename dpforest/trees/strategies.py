@@ -8,7 +8,8 @@ from typing import Any
 
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.trees.base import Learner, ReleasedModel, TableFacts
-from dpforest.trees.curves.at_once.columns import QUICK_COLUMNS, are_quick
+from dpforest.trees.curves.at_once.columns import MOST_KNOTS, are_quick
+from dpforest.trees.curves.at_once.settings import AtOnceSettings
 from dpforest.trees.rules.settings import MANY_CLASSES, TOO_SMALL_SIGNAL
 
 
@@ -266,14 +267,17 @@ def _is_enough_for_means(facts: TableFacts, budget: LearnerBudget, signal: float
 
 def _is_for_curves_at_once(facts: TableFacts, epsilon: float, signal: float) -> bool:
     """True if curves of all features at once pass what else there is, in pure epsilon."""
-    most = QUICK_COLUMNS if facts.is_regression else AT_ONCE_COLUMNS_OF_CLASSES
-    if not facts.in_memory or facts.n_classes != 2 or not are_quick(facts, most):
+    if not facts.in_memory or facts.n_classes != 2:
         return False
     level, rows = signal / facts.n_features, facts.approximate_rows or 0.0
     if facts.is_regression:
-        return AT_ONCE_SIGNAL <= level < MOST_AT_ONCE_SIGNAL and signal >= LEAST_AT_ONCE_SIGNAL
+        known = AT_ONCE_SIGNAL <= level < MOST_AT_ONCE_SIGNAL and signal >= LEAST_AT_ONCE_SIGNAL
+        # Below, nothing else begins with curves, and they are lines: quick of many features, too.
+        lines = AtOnceSettings().n_knots(level, True) if level < PURE_CURVE_SIGNAL else MOST_KNOTS
+        return known and are_quick(facts, n_knots=lines)
     few = REFITTED_LEAST_ROWS <= rows < PURE_REFITTED_ROWS
-    return few and level >= AT_ONCE_SIGNAL_OF_CLASSES and epsilon < MOST_AT_ONCE_EPSILON
+    known = few and level >= AT_ONCE_SIGNAL_OF_CLASSES and epsilon < MOST_AT_ONCE_EPSILON
+    return known and are_quick(facts, AT_ONCE_COLUMNS_OF_CLASSES)
 
 
 def _suits_boosting(facts: TableFacts) -> bool:

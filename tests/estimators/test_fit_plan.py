@@ -373,8 +373,8 @@ def test_drawn_splits_pass_random_ones_in_a_regression_of_many_records(
 
 LEAST_AT_ONCE, AT_ONCE_COLUMNS = strategies.LEAST_AT_ONCE_SIGNAL, QUICK_COLUMNS
 OF_EACH_AT_ONCE, MOST_AT_ONCE = strategies.AT_ONCE_SIGNAL, strategies.MOST_AT_ONCE_SIGNAL
-#: Features of four codes that have as many columns as there may be.
-WIDEST = AT_ONCE_COLUMNS // 4
+#: Features of four codes that have as many columns as there may be, with two knots and with four.
+WIDEST_OF_LINES, WIDEST = AT_ONCE_COLUMNS // 2, AT_ONCE_COLUMNS // 4
 
 
 @pytest.mark.parametrize(("wide", "signal", "picked"), [
@@ -383,14 +383,16 @@ WIDEST = AT_ONCE_COLUMNS // 4
     (19, BELOW * LEAST_AT_ONCE, "one_shot"), (19, ABOVE * LEAST_AT_ONCE, "additive"),
     (60, BELOW * OF_EACH_AT_ONCE * 60, "one_shot"), (60, ABOVE * OF_EACH_AT_ONCE * 60, "additive"),
     (60, BELOW * MOST_AT_ONCE * 60, "additive"), (60, ABOVE * MOST_AT_ONCE * 60, "refitted"),
-    (WIDEST, ABOVE * OF_EACH_AT_ONCE * WIDEST, "additive"),
-    (WIDEST + 1, ABOVE * OF_EACH_AT_ONCE * (WIDEST + 1), "one_shot"),
+    (WIDEST_OF_LINES, ABOVE * OF_EACH_AT_ONCE * WIDEST_OF_LINES, "additive"),
+    (WIDEST_OF_LINES + 1, ABOVE * OF_EACH_AT_ONCE * (WIDEST_OF_LINES + 1), "one_shot"),
+    (WIDEST, ABOVE * PURE_CURVES * WIDEST, "additive"),
+    (WIDEST + 1, BELOW * PURE_CURVES * (WIDEST + 1), "additive"),
     (WIDEST + 1, ABOVE * PURE_CURVES * (WIDEST + 1), "refitted"),
     (WIDEST + 1, BELOW * MOST_AT_ONCE * (WIDEST + 1), "boosted"),
 ])  # fmt: skip
 def test_a_pure_regression_in_memory_takes_one_minimum(domain, wide, signal, picked):
     budget = LearnerBudget(Fraction(1), Fraction(0))
-    facts = like(facts_of(domain, 1e5), signal, budget, wide, 2, unit=2**16)
+    facts = like(facts_of(domain, 1e5), signal, budget, wide, wide, unit=2**16)
     assert pick_strategy(facts, budget) == picked
     shared = LearnerBudget.of_unit(Fraction(3), Fraction(0), 3)
     assert pick_strategy(facts, shared) == picked, "an epsilon of each record"

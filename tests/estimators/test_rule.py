@@ -42,9 +42,9 @@ def made_facts(random):
     )  # fmt: skip
 
 
-def columns_of(facts):
-    """Columns of curves at once, with as many knots as there may be."""
-    knots = np.minimum(facts.n_codes, MOST_KNOTS)
+def columns_of(facts, n_knots=MOST_KNOTS):
+    """Columns of curves at once, with so many knots of an ordered feature."""
+    knots = np.minimum(facts.n_codes, n_knots)
     return np.where(facts.ordered, knots, facts.n_codes).sum()
 
 
@@ -64,7 +64,7 @@ def as_documented(facts, epsilon, has_delta, signal):
 
 def of_a_target(facts, has_delta, signal):
     rows, width = facts.approximate_rows, facts.n_features
-    quick = facts.in_memory and columns_of(facts) <= 1000
+    quick = facts.in_memory and columns_of(facts, 2 if signal / width < 12 else MOST_KNOTS) <= 1000
     if not has_delta and quick and signal >= 100 and 5 <= signal / width < 300:
         return "additive"
     if rows >= 2000 and signal >= (8000 if has_delta else 40_000):

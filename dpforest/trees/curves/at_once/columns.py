@@ -62,9 +62,9 @@ class CurveColumns:
         return worth
 
 
-def are_quick(facts: TableFacts, most: int = QUICK_COLUMNS) -> bool:
-    """True if curves at once have so few columns, with as many knots as there may be."""
-    knots = np.minimum(facts.n_codes, MOST_KNOTS)
+def are_quick(facts: TableFacts, most: int = QUICK_COLUMNS, n_knots: int = MOST_KNOTS) -> bool:
+    """True if curves at once have so few columns, with so many knots of an ordered feature."""
+    knots = np.minimum(facts.n_codes, n_knots)
     return int(np.where(facts.ordered, knots, facts.n_codes).sum()) <= most
 
 
