@@ -6,7 +6,9 @@ import warnings
 from copy import copy
 from typing import Any
 
-import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
 from dpforest.call_stack import callers_stacklevel
 from dpforest.checks import warn_of_lacking_names
@@ -19,7 +21,7 @@ def named_alike(estimator: Any, X: Any) -> Any:
     a line of its own. It gets a copy that agrees with the table, and finds all else itself.
     """
     fitted, names = hasattr(estimator, "feature_names_in_"), _names(X)
-    if fitted == bool(names):
+    if fitted == (names is not None):
         return estimator
     alike = copy(estimator)
     if fitted:
@@ -27,7 +29,7 @@ def named_alike(estimator: Any, X: Any) -> Any:
         del alike.feature_names_in_
     else:
         _warn_of_names(estimator)
-        alike.feature_names_in_ = np.array(names, dtype=object)
+        alike.feature_names_in_ = names
     return alike
 
 
@@ -39,9 +41,8 @@ def _warn_of_names(estimator: Any) -> None:
     )
 
 
-def _names(X: Any) -> list[str]:
-    """Names of a frame's columns, where any is text: scikit-learn refuses others beside it."""
-    # Arrow's tables hold data under "columns".
-    found = getattr(X, "column_names" if hasattr(X, "column_names") else "columns", None)
-    names = [] if found is None or callable(found) else list(found)
-    return names if any(isinstance(name, str) for name in names) else []
+def _names(X: Any) -> NDArray[Any] | None:
+    """Names that scikit-learn finds in a table, which knows some libraries' frames and not all."""
+    asked = BaseEstimator()
+    validate_data(asked, X, skip_check_array=True)
+    return getattr(asked, "feature_names_in_", None)

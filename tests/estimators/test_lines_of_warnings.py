@@ -14,6 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
 
 import dpforest
 from dpforest import (
@@ -136,6 +137,18 @@ def test_names_that_a_consistent_fit_did_not_have_are_told_there(name):
     forest = getattr(dpforest, name)(n_estimators=3, random_state=0).fit(TABLE.to_numpy(), y)
     assert told(forest.predict, TABLE[:4]) == [UserWarning]
     assert not hasattr(forest, "feature_names_in_")
+
+
+def test_frames_whose_names_scikit_learn_does_not_know_are_told_as_it_does():
+    polars = pytest.importorskip("polars")
+    frame, y = polars.from_pandas(TABLE), LABELS
+    ours = dpforest.MRFClassifier(n_estimators=3, random_state=0).fit(frame, y)
+    theirs = DecisionTreeClassifier(max_depth=2).fit(frame, y)
+    for table in (frame[:4], frame[:4].to_numpy()):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            theirs.predict(table)
+        assert told(ours.predict, table) == [one.category for one in said]
 
 
 def test_standard_errors_beside_predictions_are_made_of_the_same_codes():
