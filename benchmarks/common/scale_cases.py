@@ -117,11 +117,11 @@ def streamed(kind: str, format: str, n: int, memory_limit: int | None) -> dict[s
     from dpforest.streams import CSVStream, ParquetStream
 
     passes: list[float] = []
-    total = StreamedRecords.total
+    total = StreamedRecords._sum
 
-    def timed(records: Any, counting: Any) -> Any:
+    def timed(records: Any, query: Any) -> Any:
         start = time.perf_counter()
-        found = total(records, counting)
+        found = total(records, query)
         passes.append(time.perf_counter() - start)
         return found
 
@@ -131,7 +131,7 @@ def streamed(kind: str, format: str, n: int, memory_limit: int | None) -> dict[s
         stream = {"parquet": ParquetStream, "csv": CSVStream}[format]
         small = arrays(20_000)
         estimator(kind).fit(*small)
-        StreamedRecords.total = timed
+        StreamedRecords._sum = timed
         result: dict[str, Any] = {}
         with measured(result):
             if memory_limit is None:

@@ -74,7 +74,7 @@ def fit(table: str, kind: str, workers: int) -> dict[str, Any]:
     from dpforest.dask.workers import DaskRecords
 
     watched = Watched()
-    DaskRecords.total, DaskRecords._bundles = watched.wrap(DaskRecords)
+    DaskRecords._sum, DaskRecords._bundles = watched.wrap(DaskRecords)
     cluster = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0")
     with cluster, Client(cluster) as client:
         X, y, declared, n = source(table, workers)
@@ -115,21 +115,21 @@ class Watched:
 
     def wrap(self, records: Any) -> tuple[Any, Any]:
         """The two methods of the records, with notes taken."""
-        total, bundles = records.total, records._bundles
+        total, bundles = records._sum, records._bundles
 
         def noted_bundles(own: Any) -> Any:
             found = bundles(own)
             self._tasks = len(found)
             return found
 
-        def noted_total(own: Any, counting: Any) -> Any:
+        def noted_total(own: Any, query: Any) -> Any:
             if self.client is not None and not self.passes:
                 self.worked = sum(self.client.run(time.process_time).values())
             sent, received, start = own.bytes_sent, own.bytes_received, time.perf_counter()
-            result = total(own, counting)
+            result = total(own, query)
             self.passes.append(
                 {
-                    "counting": getattr(counting, "counting", counting).__class__.__name__,
+                    "counting": getattr(query, "counting", query).__class__.__name__,
                     "seconds": time.perf_counter() - start,
                     "sums": self._tasks,
                     "question_bytes": own.bytes_sent - sent,
