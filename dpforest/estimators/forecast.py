@@ -193,6 +193,11 @@ def gain_in_words(gain: Range, is_regression: bool) -> str:
             f"R² is likely {low} to {high}, where always naming the mean has 0; it stays near 0 "
             "where the features say little of the target"
         )
+    if gain[0] < 0:
+        return (
+            "accuracy less that of always naming the most frequent class is likely between "
+            f"{low} and {high}"
+        )
     return f"accuracy is likely {low} to {high} above that of always naming the most frequent class"
 
 

@@ -47,7 +47,7 @@ def refuse_wasted(domain: Domain, X: Any) -> None:
         if row.columns == "others":
             raise ParameterError(
                 "domain", Described("a declared one"),
-                f"declares columns, and {name} fits to others than these",
+                f"declares other columns than {name} passes to a fit",
                 "Choose features by public knowledge, or by what forest.explain() tells of a fit",
             )  # fmt: skip
         if row.columns == "by place":
@@ -76,8 +76,8 @@ def _refuse_codes(domain: Domain, name: str) -> None:
     if domain.classes is None or domain.classes.have_codes:
         return
     raise ParameterError(
-        "domain", Described("one whose classes are not 0, 1, …"),
-        f"{name} hands codes of labels on, 0, 1 and so on, and no code means a declared class",
+        "domain", Described("one with classes of its own"),
+        f"{name} passes codes 0, 1, … in place of your labels, and none is a declared class",
         "Declare the classes 0, 1, … and pass these as labels, or do without it",
     )  # fmt: skip
 

@@ -100,13 +100,13 @@ def test_what_fits_to_other_columns_is_refused(name, accountant):
     targets = np.column_stack([y, y]) if "Chain" in name else y
     outer = COLUMNS[name](forest(accountant, domain))
     if name == "SequentialFeatureSelector":  # it looks for others to blame
-        with pytest.raises(ValueError, match=f"domain=a declared one: .*{name} fits to others"):
+        with pytest.raises(ValueError, match=f"domain=a declared one: .*declares other columns than {name}"):
             outer.fit(X, targets)
         assert accountant.ledger == ()
         return
     # One of recursion is around one with folds.
     said = "RFE" if name == "RFECV" else name
-    refused(accountant, f"^domain=a declared one: .*{said} fits to others", outer.fit, X, targets)
+    refused(accountant, f"^domain=a declared one: .*declares other columns than {said}", outer.fit, X, targets)
 
 
 @pytest.mark.parametrize("name", COLUMNS | ENCODERS)
@@ -192,7 +192,7 @@ def test_the_declared_columns_in_their_order_are_selected_from(accountant):
 @pytest.mark.parametrize("name", ENCODERS)
 def test_codes_that_mean_no_class_are_refused(name, accountant):
     outer = ENCODERS[name](forest(accountant))
-    refused(accountant, f"{name} hands codes of labels on", outer.fit, *table())
+    refused(accountant, f"{name} passes codes 0, 1, … in place of your labels", outer.fit, *table())
 
 
 @pytest.mark.parametrize("method", ["predict_proba", "predict_log_proba"])
@@ -210,7 +210,7 @@ def test_folds_that_predict_probabilities_hand_codes_on(method, accountant):
 def test_a_calibration_of_one_model_hands_codes_on(accountant):
     X, y = table()
     refused(
-        accountant, "hands codes of labels on",
+        accountant, "passes codes 0, 1, … in place of your labels",
         CalibratedClassifierCV(forest(accountant), cv=2, ensemble=False).fit, X, y,
     )  # fmt: skip
     fitted = CalibratedClassifierCV(forest(accountant), cv=2).fit(X, y)
