@@ -100,13 +100,21 @@ def test_what_fits_to_other_columns_is_refused(name, accountant):
     targets = np.column_stack([y, y]) if "Chain" in name else y
     outer = COLUMNS[name](forest(accountant, domain))
     if name == "SequentialFeatureSelector":  # it looks for others to blame
-        with pytest.raises(ValueError, match=f"domain=a declared one: .*declares other columns than {name}"):
+        with pytest.raises(
+            ValueError, match=f"domain=a declared one: .*declares other columns than {name}"
+        ):
             outer.fit(X, targets)
         assert accountant.ledger == ()
         return
     # One of recursion is around one with folds.
     said = "RFE" if name == "RFECV" else name
-    refused(accountant, f"^domain=a declared one: .*declares other columns than {said}", outer.fit, X, targets)
+    refused(
+        accountant,
+        f"^domain=a declared one: .*declares other columns than {said}",
+        outer.fit,
+        X,
+        targets,
+    )
 
 
 @pytest.mark.parametrize("name", COLUMNS | ENCODERS)
