@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from functools import cached_property
 from os import PathLike
 from typing import Any, NoReturn, Protocol
@@ -340,17 +340,21 @@ def open_frame(X: Any) -> Any:
     """The object as an eager narwhals frame, or None if it is no frame."""
     import narwhals as nw
 
-    unique = True
-    try:
-        native = nw.from_native(as_known(X), pass_through=True, allow_series=True)
-    except ValueError:
-        unique = False
-    if not unique:
-        _refuse_repeated_names()
+    native = _in_narwhals(X, _refuse_repeated_names)
     _refuse_lazy(native, "X")
     if isinstance(native, nw.Series):
         _refuse_dimensions(1, _OF_SERIES if native.implementation.is_pandas() else "")
     return native if isinstance(native, nw.DataFrame) else None
+
+
+def _in_narwhals(values: Any, refuse_repeated: Callable[[], NoReturn]) -> Any:
+    """The object as narwhals has it; columns of one name, which it does not open, are refused."""
+    import narwhals as nw
+
+    with contextlib.suppress(ValueError):
+        return nw.from_native(as_known(values), pass_through=True, allow_series=True)
+    # Outside any handler, so that no error of narwhals trails behind.
+    refuse_repeated()
 
 
 def _refuse_lazy(native: Any, name: str) -> None:
@@ -623,7 +627,7 @@ def _label_series(y: Any, check: bool) -> Any:
     """Labels as a series, also from a frame with one column; None for anything else."""
     import narwhals as nw
 
-    native = nw.from_native(as_known(y), pass_through=True, allow_series=True)
+    native = _in_narwhals(y, _refuse_outputs)
     _refuse_lazy(native, "y")
     if isinstance(native, nw.DataFrame):
         if native.shape[1] != 1:

@@ -125,6 +125,15 @@ def test_columns_of_one_name():
             ENCODER.check(frame().set_axis(names, axis=1))
 
 
+@pytest.mark.parametrize("names", [["y", "z"], ["y", "y"], [0, "0"]])
+def test_labels_of_several_columns(names):
+    y = pd.DataFrame(np.zeros((4, 2)), columns=names)
+    for call in (ENCODER.check, ENCODER.encode, ENCODER.domain.check, Domain.draft):
+        with pytest.raises(ParameterError, match="^y=labels of another shape: ") as caught:
+            call(GOOD, y)
+        assert caught.value.__context__ is None
+
+
 @pytest.mark.parametrize(
     ("y", "kind", "text"),
     [
