@@ -164,6 +164,27 @@ class DomainError(DPForestError, ValueError):
         return type(self), (self.entry, self.rule, self.repair)
 
 
+class RepeatedColumnsError(ParameterError, DomainError):
+    """A table has two columns of one name, so that a name does not say which is meant.
+
+    Parameters
+    ----------
+    rule : str
+        What is wrong with the names, as a clause.
+    repair : str
+        How to mend the table.
+    """
+
+    def __init__(self, rule: str, repair: str) -> None:
+        self.parameter, self.value, self.entry = "X", Described("columns"), "features"
+        self.rule, self.repair = rule, repair
+        # Neither base's own: each would take what it is given for its own parts.
+        Exception.__init__(self, f"X=columns: {rule}. {repair}.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.rule, self.repair)
+
+
 class InvalidRecordError(DPForestError, ValueError):
     """Some record breaks a rule of the domain; raised only with ``invalid="raise"``.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from functools import cached_property
 from os import PathLike
@@ -33,6 +34,7 @@ from dpforest.exceptions import (
     DomainError,
     ParameterError,
     ParameterTypeError,
+    RepeatedColumnsError,
     StreamError,
     kind_of,
     raise_alone,
@@ -256,7 +258,7 @@ def read_table(X: Any, declared: Sequence[str] | None = None) -> Table:
             "categories are declared and read as they are",
         )
     if not isinstance(X, (np.ndarray, list, tuple)):
-        frame = open_frame(X)
+        frame = open_frame(X, declared or ())
         if frame is not None and (declared is None or frame.shape != (0, 0)):
             return FrameTable(frame)
         X = X if frame is None else []
@@ -336,11 +338,11 @@ def _refuse_dimensions(n_dimensions: int, repair: str = "") -> NoReturn:
     )
 
 
-def open_frame(X: Any) -> Any:
+def open_frame(X: Any, declared: Sequence[str] = ()) -> Any:
     """The object as an eager narwhals frame, or None if it is no frame."""
     import narwhals as nw
 
-    native = _in_narwhals(X, _refuse_repeated_names)
+    native = _in_narwhals(X, lambda: _refuse_repeated_columns(X, declared))
     _refuse_lazy(native, "X")
     if isinstance(native, nw.Series):
         _refuse_dimensions(1, _OF_SERIES if native.implementation.is_pandas() else "")
@@ -446,7 +448,7 @@ def select_columns(table: Table, names: Sequence[str], estimator_name: str) -> t
     """
     given = frozenset(table.names or ())
     if table.names is not None and len(given) != len(table.names):
-        _refuse_repeated_names()
+        _refuse_repeated_names(table.names, names, of_pandas=False)
     absent = [name for name in names if name not in given]
     if table.names is not None and not absent:
         place = {name: index for index, name in enumerate(table.names)}
@@ -497,8 +499,39 @@ def is_read_by_position(table: Table, names: Sequence[str]) -> bool:
     return table.names not in unnamed and tuple(names) not in unnamed
 
 
-def _refuse_repeated_names() -> NoReturn:
-    raise DomainError("features", "the table's column names must differ", "Rename columns")
+def _refuse_repeated_columns(X: Any, declared: Sequence[str]) -> NoReturn:
+    """Refuse a frame that narwhals does not open, by its own names."""
+    pandas = sys.modules.get("pandas")
+    of_pandas = pandas is not None and isinstance(X, pandas.DataFrame)
+    names: list[str] = []
+    if of_pandas:
+        names = list(map(str, X.columns))
+    elif type(X).__module__.partition(".")[0] == "pyarrow":
+        names = list(X.schema.names)  # its ``columns`` are the values
+    _refuse_repeated_names(names, declared, of_pandas)
+
+
+def _refuse_repeated_names(
+    names: Sequence[str], declared: Sequence[str], of_pandas: bool
+) -> NoReturn:
+    """Refuse columns of one name; which one is told where it is no cell of a file's first row."""
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    told = [name for name in repeated if of_pandas or name in declared]
+    rule = "column names must differ"
+    if told:
+        times = names.count(told[0])
+        rule += f", and {told[0]!r} stands {'twice' if times == 2 else f'{times} times'}"
+    others_suffice = bool(declared) and set(declared) <= set(names) - set(repeated)
+    raise RepeatedColumnsError(rule, _repair_of_repeated(others_suffice, of_pandas))
+
+
+def _repair_of_repeated(others_suffice: bool, of_pandas: bool) -> str:
+    """Repair of repeated names; undeclared ones go where the declared columns are selected."""
+    if others_suffice:
+        how = "X[list(domain.feature_names)]" if of_pandas else "X.select(domain.feature_names)"
+        return f"Rename one, or pass the declared columns alone: {how}"
+    first = ": X.loc[:, ~X.columns.duplicated()] keeps the first" if of_pandas else ""
+    return f"Rename one or leave one out{first}"
 
 
 def check_width(

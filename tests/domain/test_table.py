@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import pickle
 import subprocess
 import sys
 import warnings
@@ -123,6 +124,36 @@ def test_columns_of_one_name():
     for names in (["a", "a", "c"], ["x", "1", 1]):
         with pytest.raises(DomainError, match="column names must differ"):
             ENCODER.check(frame().set_axis(names, axis=1))
+
+
+REPEATED = [
+    ("aabc", r"^X=columns: column names must differ, and 'a' stands twice\. .*duplicated\(\)\]"),
+    ("abccc", r"'c' stands 3 times\. Rename one or leave one out"),
+    ("abcqq", r"'q' stands twice.* X\[list\(domain\.feature_names\)\]\.$"),
+]
+
+
+@pytest.mark.parametrize(("names", "text"), REPEATED)
+def test_a_repeated_column_is_named(names, text):
+    table = pd.DataFrame(np.zeros((4, len(names))), columns=list(names))
+    for call in (ENCODER.check, ENCODER.encode, ENCODER.domain.check):
+        with pytest.raises(ParameterError, match=text) as caught:
+            call(table, [0] * 4)
+        assert isinstance(caught.value, DomainError) and caught.value.entry == "features"
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.parameter) == (str(caught.value), "X")
+    with pytest.raises(ParameterError, match="stands .*Rename one or leave one out"):
+        Domain.draft(table)
+
+
+def test_a_name_of_arrow_that_may_be_a_cell_is_not_told():
+    # Arrow keeps what repeats in the first row of a file, which may be a record.
+    table = pa.Table.from_arrays([pa.array([1.0])] * 5, names=["a", "b", "c", SECRET, SECRET])
+    with pytest.raises(ParameterError, match=r"X\.select\(domain\.feature_names\)") as caught:
+        ENCODER.check(table)
+    assert SECRET not in str(caught.value)
+    with pytest.raises(ParameterError, match="'b' stands twice. Rename one or leave one out.$"):
+        ENCODER.check(table.rename_columns(["a", "b", "c", "b", "q"]))
 
 
 @pytest.mark.parametrize("names", [["y", "z"], ["y", "y"], [0, "0"]])
