@@ -453,14 +453,13 @@ def select_columns(table: Table, names: Sequence[str], estimator_name: str) -> t
     if table.names is not None and not absent:
         place = {name: index for index, name in enumerate(table.names)}
         return tuple(place[name] for name in names)
-    some = table.names is not None and len(absent) < len(names)
-    check_width(table, len(names), estimator_name, absent[0] if some else None)
-    if some:
+    if table.names is not None and len(absent) < len(names):
         raise DomainError(
             absent[0],
             "declared, but the table has no column of this name while it has others",
-            _repair_of_name(absent[0], table.names or ()),
+            _repair_of_name(absent[0], table.names),
         )
+    check_width(table, len(names), estimator_name)
     return tuple(range(len(names)))
 
 
@@ -534,12 +533,10 @@ def _repair_of_repeated(others_suffice: bool, of_pandas: bool) -> str:
     return f"Rename one or leave one out{first}"
 
 
-def check_width(
-    table: Table, n_features: int, estimator_name: str, absent: str | None = None
-) -> None:
-    """Refuse a table of another width, in scikit-learn's words, with a declared name it lacks."""
+def check_width(table: Table, n_features: int, estimator_name: str) -> None:
+    """Refuse a table of another width, in scikit-learn's words."""
     if table.n_columns != n_features:
-        _refuse_width(table.n_columns, n_features, estimator_name, absent)
+        _refuse_width(table.n_columns, n_features, estimator_name)
 
 
 def check_row_widths(table: Table, estimator_name: str) -> None:
@@ -557,15 +554,12 @@ def check_row_widths(table: Table, estimator_name: str) -> None:
         _refuse_width(width, table.n_columns, estimator_name)
 
 
-def _refuse_width(
-    width: int, n_features: int, estimator_name: str, absent: str | None = None
-) -> NoReturn:
-    missed = f"; {absent!r} is not among them" if absent is not None else ""
+def _refuse_width(width: int, n_features: int, estimator_name: str) -> NoReturn:
     raise ParameterError(
         "X",
         Described(f"a table of {width} columns"),
         f"X has {width} features, but {estimator_name} is expecting {n_features} features as input",
-        f"Pass the columns that the domain declares{missed}",
+        "Pass the columns that the domain declares",
     )
 
 

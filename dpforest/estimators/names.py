@@ -40,6 +40,9 @@ def declared_names(domain: Domain) -> dict[str, Any]:
 def check_feature_names(estimator: Any, X: Any) -> None:
     """Say in scikit-learn's words where a table's names are not those of the fit.
 
+    Where a domain was declared and a part of its names is there, the encoder says it, in the words
+    of a fit: scikit-learn would count columns that nobody declared among those that were not seen.
+
     Columns are read by name, so their order and further columns do not matter. After a fit without
     names a frame of other names is read by position, which is told: names of the fit are not kept,
     since they may be cells of a record (`warn_of_positions`). A frame whose names scikit-learn does
@@ -59,6 +62,8 @@ def check_feature_names(estimator: Any, X: Any) -> None:
             return
         warn_of_lacking_names(estimator)
     elif missing := sorted(set(estimator.feature_names_in_) - set(names)):
+        if estimator.domain is not None and len(missing) < estimator.n_features_in_:
+            return  # the encoder says which declared column is not there, as in a fit
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             validate_data(estimator, X, skip_check_array=True, reset=False)

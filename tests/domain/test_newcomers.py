@@ -65,8 +65,25 @@ def test_a_reader_of_chunks_is_told_of_streams_and_costs_nothing(tmp_path):
 
 def test_a_missing_column_is_named_in_a_fit():
     forest = PrivateForestClassifier(epsilon=1, domain=DOMAIN)
-    with pytest.raises(ParameterError, match="1 features.*'ward' is not among them"):
-        forest.fit(TABLE.drop(columns="ward"), ["no", "yes"])
+    for bad in (TABLE.drop(columns="ward"), TABLE.rename(columns={"ward": "Ward"}).assign(more=1)):
+        with pytest.raises(DomainError, match="'ward': declared, but the table has no column"):
+            forest.fit(bad, ["no", "yes"])
+
+
+def test_a_missing_column_is_named_in_a_prediction_as_in_a_fit():
+    """Columns that nobody declared were there in the fit, and are nothing that was not seen."""
+    table = TABLE.assign(stay=[7, 8])
+    forest = PrivateForestClassifier(epsilon=1, domain=DOMAIN)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        forest.fit(table, ["no", "yes"])
+    with pytest.raises(DomainError, match="'ward': declared, but the table has no column") as lacks:
+        forest.predict(table.drop(columns="ward"))
+    assert "stay" not in str(lacks.value)
+    with pytest.raises(DomainError, match="Its own is written 'Ward': case and blanks count"):
+        forest.predict(table.rename(columns={"ward": "Ward"}))
+    with pytest.raises(ValueError, match="feature names should match"):
+        forest.predict(table.set_axis(["a", "b", "c"], axis=1)[["a", "b"]])
 
 
 def test_labels_that_are_a_feature_are_refused_in_batches():

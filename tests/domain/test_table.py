@@ -89,8 +89,10 @@ def test_frames():
     assert caught.value.parameter == "y"
     with pytest.raises(ParameterError, match=r"frame\.iloc\[\[0\]\]"):
         ENCODER.check(frame()["a"])
-    with pytest.raises(ParameterError, match="X has 2 features, but Forest is expecting 3"):
+    with pytest.raises(DomainError, match="'c': declared, but the table has no column"):
         ENCODER.check(frame()[["a", "b"]])
+    with pytest.raises(ParameterError, match="X has 2 features, but Forest is expecting 3"):
+        ENCODER.check(frame()[["a", "b"]].set_axis(["x", "y"], axis=1))
 
 
 def test_an_arrow_schema_is_refused_by_its_types():
