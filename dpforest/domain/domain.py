@@ -5,20 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import date
-from numbers import Number, Real
 from os import PathLike
 from typing import Any, Literal
 
-import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from dpforest.checks import write_file
 from dpforest.display import Page, Shown
 from dpforest.domain.comparing import DomainDiff, compare_domains
-from dpforest.domain.complaints import likely_field
 from dpforest.domain.doubts import doubts_of
 from dpforest.domain.draft import as_categories, draft_facts
 from dpforest.domain.files import read_facts, written_domain
@@ -33,14 +29,11 @@ from dpforest.domain.schema import (
     NumericFeature,
     NumericTarget,
 )
+from dpforest.domain.short_form import feature_from
 from dpforest.domain.showing import domain_page
 from dpforest.domain.values import is_boolean
 from dpforest.exceptions import DomainError, DraftedBoundsWarning, ParameterTypeError
 
-#: Two numbers that are categories more often than bounds.
-_CODES = {-1, 0, 1, 2}
-#: Fields that a feature in its short form may have.
-_FIELDS = frozenset((*NumericFeature.model_fields, *CategoricalFeature.model_fields))
 #: More records than any table has; beyond it sizes of a plan would leave the range of doubles.
 MOST_ROWS = 10**15
 
@@ -86,7 +79,7 @@ class Domain(Shown, DomainFacts):
     def _from_mapping(cls, features: Any) -> Any:
         if not isinstance(features, Mapping):
             return features
-        return tuple(_feature_from(name, entry) for name, entry in features.items())
+        return tuple(feature_from(name, entry) for name, entry in features.items())
 
     @field_validator("classes", mode="before")
     @classmethod
@@ -493,81 +486,3 @@ class Domain(Shown, DomainFacts):
         if path is not None:
             domain.to_json(path)
         return domain
-
-
-def _feature_from(name: Any, entry: Any) -> Any:
-    """One feature from the short form: bounds, categories, fields, or a feature."""
-    if isinstance(entry, (NumericFeature, CategoricalFeature)):
-        if entry.name != name:
-            raise DomainError(str(name), "key and feature's name differ", "Use one name for both")
-        return entry
-    if isinstance(entry, Mapping):
-        return {"name": name, "kind": _kind_of(entry), **entry}
-    if isinstance(entry, tuple) and len(entry) == 2 and all(map(_is_bound, entry)):
-        return NumericFeature(name=name, lower=entry[0], upper=entry[1])
-    if isinstance(entry, tuple) and len(entry) == 2 and any(map(_is_date, entry)):
-        raise DomainError(
-            str(name),
-            "bounds are two numbers, and dates mean nothing in a record",
-            "Make the column numbers, such as days since a public date, and write (lower, upper)",
-        )
-    if isinstance(entry, tuple) and any(map(_may_be_bound, entry)):
-        raise DomainError(
-            str(name), "bounds are two numbers", "Write (lower, upper), or categories as a list"
-        )
-    if isinstance(entry, (list, tuple)):
-        _check_not_bounds(name, entry)
-        return CategoricalFeature(name=name, categories=tuple(entry))
-    if isinstance(entry, Iterable) and not isinstance(entry, (str, bytes)):
-        raise DomainError(
-            str(name),
-            "categories are a list: a set has another order in every process, and what a column "
-            "or an array holds may have been read off records",
-            "Write the public categories as [...], or list(...) of what is public",
-        )
-    raise DomainError(
-        str(name),
-        "must be a (lower, upper) tuple, a list of categories or a feature",
-        "See docs/domain.md",
-    )
-
-
-def _kind_of(fields: Mapping[Any, Any]) -> str:
-    """The kind of a feature by its fields, of which one may be misspelt."""
-    named = (
-        "categories" in fields
-        or not {"lower", "upper"} & set(fields)
-        and any(
-            isinstance(word, str) and likely_field(word, _FIELDS) == "categories" for word in fields
-        )
-    )
-    return "categorical" if named else "numeric"
-
-
-def _check_not_bounds(name: Any, entry: Sequence[Any]) -> None:
-    """Refuse ``[0, 110]``: whoever means two categories can say so; usual codes are two."""
-    if len(entry) == 2 and all(map(_is_bound, entry)) and not set(entry) <= _CODES:
-        raise DomainError(
-            str(name),
-            "a list of two numbers may be meant as bounds",
-            "Write (lower, upper) for bounds, or {'categories': [...]} for two categories",
-        )
-
-
-def _may_be_bound(value: Any) -> bool:
-    """True of what may be meant as one bound of two: a number of any kind, or a text of one."""
-    if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            return False
-    return value is None or isinstance(value, Number) and not isinstance(value, bool)
-
-
-def _is_date(value: Any) -> bool:
-    """True of a date, alone or with a time: of Python, numpy or pandas."""
-    return isinstance(value, (date, np.datetime64))
-
-
-def _is_bound(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)

@@ -8,7 +8,14 @@ from functools import wraps
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, ParamSpec, Self
 
 import numpy as np
-from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from dpforest.domain.complaints import domain_error
 from dpforest.domain.marks import DraftMark, is_own_source, settled
@@ -291,13 +298,20 @@ class CategoricalFeature(Declaration):
 
     @field_validator("categories", mode="before")
     @classmethod
-    def _as_text(cls, categories: Any) -> Any:
+    def _as_text(cls, categories: Any, info: ValidationInfo) -> Any:
         if isinstance(categories, str) or not isinstance(categories, Iterable):
             return categories
         if isinstance(categories, (set, frozenset)):
             rule = "a set has another order in every process"
             raise DomainError("categories", rule, "Write categories=[...]")
-        return tuple(None if is_missing(value) else text_of(value) for value in categories)
+        categories = tuple(categories)
+        if any(map(is_missing, categories)):
+            raise DomainError(
+                str(info.data.get("name", "categories")),
+                "a missing value is no category",
+                "Leave it out, and write {'categories': [...], 'missing': True}",
+            )
+        return tuple(map(text_of, categories))
 
     @model_validator(mode="after")
     def _check(self) -> CategoricalFeature:
@@ -337,6 +351,10 @@ class Classes(Declaration):
     def _as_python(cls, labels: Any) -> Any:
         if isinstance(labels, str) or not isinstance(labels, Iterable):
             return labels
+        labels = tuple(labels)
+        if any(map(is_missing, labels)):
+            rule = "a class cannot be missing, as None and NaN are"
+            raise DomainError("classes", rule, "Leave it out, and drop records without a label")
         # Numpy scalars become Python's, so that JSON keeps their type.
         return tuple(
             value.item() if hasattr(value, "item") and np.ndim(value) == 0 else value

@@ -70,6 +70,42 @@ def test_a_typo_in_a_declaration_is_named_with_what_may_be_meant(declare, said):
         declare()
 
 
+NEITHER = "must be a .lower, upper. tuple, a list of categories or a feature, not "
+BOTH_FORMS = r".*\(0, 110\) for numbers, \[False, True\] for booleans"
+NO_CATEGORY = "'ward': a missing value is no category. .*'categories': .*'missing': True"
+UNHELPED = [
+    ({"ward": ["A", None]}, NO_CATEGORY),
+    ({"ward": ["A", math.nan]}, NO_CATEGORY),
+    ({"ward": {"categories": ["A", None]}}, NO_CATEGORY),
+    ({0: (0, 1)}, "'features': the name 0 is no text. Write 'x0': .* by their positions"),
+    ({b"a": (0, 1)}, "'features': the name b'a' is no text. Write names as texts"),
+    ({"age": "numeric"}, f"'age': {NEITHER}'numeric'{BOTH_FORMS}"),
+    ({"s": bool}, f"'s': {NEITHER}<class 'bool'>{BOTH_FORMS}"),
+    ({"age": None}, f"'age': {NEITHER}None{BOTH_FORMS}"),
+    ({"age": 3}, f"'age': {NEITHER}<int>{BOTH_FORMS}"),
+    ({"s": range(3)}, r"'s': categories are a list, and a range is none. Write list\(range\(3\)\)"),
+    ({"s": range(1, 4)}, r"Write list\(range\(1, 4\)\)"),
+    ({"age": ("0", " 110")}, r"numbers, and a text is none. Write \(0, 110\), or"),
+    ({"age": ("0", "inf")}, r"'age': bounds are two numbers. Write \(lower, upper\), or"),
+    ({"age": (0, None)}, "two numbers, and the upper one is missing. Write .lower, upper."),
+    ({"age": (None, 1)}, "two numbers, and the lower one is missing"),
+    ({"age": (None, None)}, "two numbers, and both are missing"),
+]
+
+
+@pytest.mark.parametrize(("features", "said"), UNHELPED)
+def test_what_newcomers_write_is_told_with_what_to_write(features, said):
+    with pytest.raises(DomainError, match=said):
+        Domain(features=features, classes=["n", "p"])
+
+
+@pytest.mark.parametrize("absent", [None, math.nan, np.float64("nan")])
+def test_a_class_is_not_missing(absent):
+    for classes in (["a", "b", absent], {"labels": ["a", "b", absent]}):
+        with pytest.raises(DomainError, match="^domain entry 'classes': a class cannot be missing"):
+            Domain(features=AGE, classes=classes)
+
+
 PLAIN = st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | st.sampled_from(["a", "0"])
 ANYTHING = st.recursive(
     PLAIN,
