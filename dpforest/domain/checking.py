@@ -8,10 +8,10 @@ once, one part at a time.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, Protocol, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from dpforest.domain.encoder import (
 from dpforest.domain.facts import PublicFacts
 from dpforest.domain.findings import DomainCheck, Effect
 from dpforest.domain.near import NearMiss, NearMisses, near_gap, near_number
+from dpforest.domain.parts import is_in_parts
 from dpforest.domain.reading import quietly
 from dpforest.domain.schema import CategoricalFeature, Classes, NumericFeature, NumericTarget
 from dpforest.domain.selection import Selection
@@ -55,35 +56,6 @@ _UNKNOWN, _ABSENT = -2, -1
 
 Mask = NDArray[np.bool_]
 Values = Callable[[Mask], list[Any]]
-
-
-class Part(Protocol):
-    """A part of a table, as :class:`dpforest.streams.Batch` is."""
-
-    X: Any
-    y: Any
-    place: str
-
-
-class Parts(Protocol):
-    """A table in parts, as :class:`dpforest.streams.Stream` gives it."""
-
-    def check(self, feature_names: tuple[str, ...]) -> None:
-        """Refuse what can be told without a look at records."""
-
-    def columns(self) -> Iterable[tuple[str, tuple[str, ...] | None]]:
-        """Column names of every part, as far as they are known beforehand."""
-
-    def batches_of(self, feature_names: Sequence[str]) -> Iterator[Part]:
-        """Read the table from its beginning."""
-
-    def left_out(self, n_records: int) -> int:
-        """Lines or rows that are no record, where ``n_records`` are records."""
-
-
-def is_in_parts(X: Any) -> TypeGuard[Parts]:
-    """Say if a table is read in parts, by its class."""
-    return all(callable(getattr(type(X), name, None)) for name in ("batches_of", "columns"))
 
 
 @quietly

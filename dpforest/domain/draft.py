@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dpforest.checks import check_choice
 from dpforest.domain.doubts import MOST_DRAFTED, far_bounds, look_like_identifiers
 from dpforest.domain.marks import DRAFT_NOTE, DRAFT_SOURCE, DraftMark
+from dpforest.domain.parts import is_in_parts
 from dpforest.domain.schema import (
     MAX_INTEGER,
     CategoricalFeature,
@@ -41,7 +42,13 @@ from dpforest.domain.values import (
     text_of,
     to_floats,
 )
-from dpforest.exceptions import Described, DomainError, ParameterError, ParameterTypeError
+from dpforest.exceptions import (
+    Described,
+    DomainError,
+    ParameterError,
+    ParameterTypeError,
+    kind_of,
+)
 from dpforest.observation import observe_read
 from dpforest.strict_json import is_writable
 
@@ -56,6 +63,7 @@ def draft_facts(
 ) -> dict[str, Any]:
     """Fields of the domain that is proposed for a table; see ``Domain.draft``."""
     _check_parameters(task, path)
+    _refuse_parts(X)
     table, labels = _read_table_and_labels(X, y)
     names = table.names or tuple(f"x{index}" for index in range(table.n_columns))
     if labels is not None:
@@ -82,6 +90,15 @@ def _check_parameters(task: str | None, path: str | PathLike[str] | None) -> Non
             "is there already, and somebody may have edited it",
             "Read it by Domain.from_json, give another path, or remove the file",
         )
+
+
+def _refuse_parts(X: Any) -> None:
+    """Refuse a stream, of whose parts each may hold another type of one column."""
+    if is_in_parts(X):
+        raise ParameterTypeError(
+            "X", kind_of(X), "a draft is made from a table in memory",
+            "Read the table first, or write in a shell: dpforest domain draft FILE --target NAME",
+        )  # fmt: skip
 
 
 def _read_table_and_labels(X: Any, y: Any) -> tuple[Table, Column | None]:

@@ -12,12 +12,22 @@ from hypothesis import strategies as st
 from dpforest.domain import CategoricalFeature, Domain, DomainEncoder, NumericFeature
 from dpforest.domain.values import meaning_of
 from dpforest.exceptions import DomainError, ParameterError, ParameterTypeError
+from dpforest.streams import BatchStream, CSVStream
 
 ROWS = [
     [3, 0.5, "b", True, 7, None, "1", "x", math.nan],
     [1, math.nan, "a", False, 7, None, "2.5", 3, math.inf],
     [2, 1.5, "a", None, 7, None, "", 2.0, 4.0],
 ]
+
+
+def test_a_stream_is_refused_with_what_to_do(tmp_path):
+    file = tmp_path / "t.csv"
+    file.write_text("a,out\n1,n\n2,p\n")
+    for stream in (CSVStream(file, "out"), BatchStream([([[1]], ["n"])])):
+        with pytest.raises(ParameterTypeError, match="a draft is made from a table .* FILE") as got:
+            Domain.draft(stream)
+        assert str(got.value).startswith(f"X=<{type(stream).__name__}>: ")
 
 
 def test_kinds():
