@@ -93,7 +93,7 @@ class _Look:
         self._tallies = Tallies()
         self._records = self._dropped = 0
         self._by_position = ""
-        self._other_order = False
+        self._other_order = self._has_labels = False
         #: Columns, whether they are declared or not, in their order.
         self.names: dict[str, None] = {}
 
@@ -111,6 +111,7 @@ class _Look:
         if y is not None:
             task = self.reads(y)
             labels = read_labels(y, _NAME, check=True)
+            self._has_labels = True
             check_lengths(table, labels)
             self._other_order |= _in_other_order(X, y)
         self._by_position = _by_position(table, domain.feature_names)
@@ -129,6 +130,7 @@ class _Look:
         return DomainCheck(
             self._records, self._dropped, self._tallies.findings(), ignored,
             by_position=self._by_position, labels_in_other_order=self._other_order,
+            labels_checked=self._has_labels,
         )  # fmt: skip
 
 

@@ -399,7 +399,8 @@ class Domain(Shown, DomainFacts):
             Any table in memory that a fit takes, or one of ``dpforest.streams``: that is read
             once, part by part, and has the findings of the whole table.
         y : array, list or series of shape (n_samples,), optional
-            Labels or targets. Without them only features are looked at. A stream has its own.
+            Labels or targets. Without them only features are looked at, and the account says so.
+            A stream has its own.
         task : {"classification", "regression"}, optional
             How to read labels; by default by what the domain declares, classes first.
 

@@ -132,6 +132,8 @@ class DomainCheck(Shown):
     labels_in_other_order : bool
         Whether labels of pandas name their rows as the table does, in another order. A fit reads
         them by place all the same.
+    labels_checked : bool
+        Whether labels or targets were looked at. Where not, a fit may drop more records.
     """
 
     records: int
@@ -141,10 +143,11 @@ class DomainCheck(Shown):
     lines_left_out: int = 0
     by_position: str = ""
     labels_in_other_order: bool = False
+    labels_checked: bool = True
 
     @property
     def kept(self) -> int:
-        """Number of records that a fit would use."""
+        """Number of records that a fit would use, as far as they were checked."""
         return self.records - self.dropped
 
     @property
@@ -187,12 +190,23 @@ class DomainCheck(Shown):
     def _summary(self) -> str:
         if not self.records:
             return "The table has no record."
+        if not self.labels_checked:
+            return self._summary_of_features()
         if not self.dropped:
             rest = "" if self.findings else ", and takes every value as it is"
             return f"A fit would use all of the {count_text(self.records, 'record')}{rest}."
+        return f"A fit would drop {self._dropped_of_all()} without a word."
+
+    def _summary_of_features(self) -> str:
+        """What features tell alone: a fit may drop other records for their labels."""
+        rest = "labels were not checked: pass y."
+        if self.dropped:
+            return f"A fit would drop at least {self._dropped_of_all()} without a word; {rest}"
+        return f"No feature would make a fit drop a record; {rest}"
+
+    def _dropped_of_all(self) -> str:
         share = 100 * self.dropped / self.records
-        of_all = f"{self.dropped:,} of the {count_text(self.records, 'record')} ({share:.3g} %)"
-        return f"A fit would drop {of_all} without a word."
+        return f"{self.dropped:,} of the {count_text(self.records, 'record')} ({share:.3g} %)"
 
 
 _MEANT = (

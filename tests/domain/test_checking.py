@@ -182,6 +182,15 @@ def test_a_clean_table_says_so_and_an_empty_one_too():
     assert DOMAIN.check([], []).records == 0 and "has no record" in str(DOMAIN.check([], []))
 
 
+def test_without_labels_it_says_that_they_were_not_checked():
+    check = DOMAIN.check([GOOD] * 3)
+    assert not check.labels_checked and DOMAIN.check([GOOD], [0]).labels_checked
+    assert "labels were not checked: pass y." in str(check) and "use all" not in str(check)
+    some = str(DOMAIN.check([GOOD, [None, *GOOD[1:]]]))
+    assert "drop at least 1 of the 2 records (50 %)" in some and "were not checked" in some
+    assert "not checked" not in str(DOMAIN.check([GOOD], [0])) + str(DOMAIN.check([]))
+
+
 def test_displays_are_marked_and_escaped():
     check = DOMAIN.check([[1, "<b>\x1b[2J", "clerk"]], [0])
     for text in (str(check), check._repr_html_()):
