@@ -198,7 +198,7 @@ class DomainCheck(Shown):
         return f"A fit would drop {self._dropped_of_all()} without a word."
 
     def _summary_of_features(self) -> str:
-        """What features tell alone: a fit may drop other records for their labels."""
+        """Words of a check without labels: a fit may drop other records for these."""
         rest = "labels were not checked: pass y."
         if self.dropped:
             return f"A fit would drop at least {self._dropped_of_all()} without a word; {rest}"

@@ -68,7 +68,7 @@ def _check_no_bounds_meant(name: str, entry: tuple[Any, ...]) -> None:
 
 
 def _fault_of_bounds(entry: tuple[Any, ...]) -> tuple[str, str]:
-    """What two bounds break, and how to write them."""
+    """Rule that two bounds break, and how to write them."""
     absent = [end for end, bound in zip(("lower", "upper"), entry, strict=False) if bound is None]
     if len(entry) == 2 and absent:
         missing = "both are" if len(absent) == 2 else f"the {absent[0]} one is"
