@@ -5,7 +5,7 @@ What is left out can still be called; it is only not offered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
@@ -44,3 +44,11 @@ class OwnNames(_Base):
 
     def __dir__(self) -> Iterable[str]:
         return _own(type(self), super().__dir__())
+
+
+def set_fields(model: BaseModel) -> Iterator[tuple[str, Any]]:
+    """Yield the fields that differ from their defaults, so that a model prints briefly."""
+    for name, field in type(model).model_fields.items():
+        value = getattr(model, name)
+        if value != field.default:
+            yield name, value

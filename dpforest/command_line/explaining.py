@@ -7,7 +7,6 @@ from pathlib import Path
 
 from dpforest.command_line.answers import Answer, ExplainResult, Written
 from dpforest.command_line.models import holds_draft, read_model
-from dpforest.display import printable
 from dpforest.estimators.explanation import Explanation
 from dpforest.writing import check_new, new_file
 
@@ -18,7 +17,7 @@ def run_explain(chosen: argparse.Namespace) -> Answer:
         check_new(Path(chosen.plot), chosen.force, "--plot", read=[chosen.model])
     forest = read_model(chosen.model)
     explanation = forest.explain()
-    curves = [_curve(explanation, name) for name in chosen.feature]
+    curves = [str(explanation.of(name)) for name in chosen.feature]
     words = "\n\n".join([str(explanation), *curves])
     written: tuple[Written, ...] = ()
     if chosen.plot:
@@ -34,17 +33,3 @@ def _draw(explanation: Explanation, chosen: argparse.Namespace, private: bool) -
     kind = path.suffix.removeprefix(".").lower()
     with new_file(path, private=private, force=chosen.force, option="--plot") as file:
         figure.savefig(file, format=kind if kind in ("svg", "pdf", "png") else "png")
-
-
-def _curve(explanation: Explanation, name: str) -> str:
-    """The mean prediction in every cell of a feature, as a table; its words are the model's."""
-    found = explanation.of(name)
-    curves = list(found.predictions.values())
-    heads = "  ".join(f"{printable(head):>10.10}" for head in found.predictions)
-    cells = list(map(printable, found.cells))
-    width = max(map(len, cells))
-    lines = [f"{printable(name):{width}}  {heads}"]
-    for place, cell in enumerate(cells):
-        figures = "  ".join(f"{curve[place]:10.4g}" for curve in curves)
-        lines.append(f"{cell:{width}}  {figures}")
-    return "\n".join(lines)

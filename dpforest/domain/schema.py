@@ -28,7 +28,7 @@ from dpforest.domain.values import (
     text_of,
 )
 from dpforest.exceptions import DomainError
-from dpforest.own_names import OwnNames
+from dpforest.own_names import OwnNames, set_fields
 from dpforest.strict_json import is_writable
 
 P = ParamSpec("P")
@@ -112,11 +112,7 @@ class DomainFacts(OwnNames):
         return self
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """Yield the fields that differ from their defaults, so that a domain prints briefly."""
-        for name, field in type(self).model_fields.items():
-            value = getattr(self, name)
-            if value != field.default:
-                yield name, value
+        yield from set_fields(self)
 
     def __str__(self) -> str:
         return repr(self)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict
 
-from dpforest.display import Grid, Page, printable
+from dpforest.display import Grid, Page, Shown, printable
 from dpforest.domain.cells import Cells
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import CategoricalFeature, NumericFeature
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 #: Plots in a figure, where nobody says which features, and features that are printed.
 _MOST_PLOTS, MOST_SHOWN = 6, 20
+#: Curves that a table has room for.
+_MOST_CURVES = 6
+_HAS_ALL = "all are in to_frame(), and in a shell in --json"
 _MISSING = "missing"
 #: Standard errors to either side, which hold what they are of in 95 % of fits.
 _REACH = 1.96
@@ -41,8 +44,10 @@ NO_NUMBERS = (
 )
 
 
-class PartialDependence(OwnNames):
+class PartialDependence(Shown, OwnNames):
     """Mean prediction at every public cell of one feature; of a lattice, in 256 equal parts.
+
+    It prints as a table of at most 20 cells, which are spread over the range, and six classes.
 
     Attributes
     ----------
@@ -69,6 +74,28 @@ class PartialDependence(OwnNames):
     predictions: dict[str, tuple[float, ...]]
     errors: dict[str, tuple[float | None, ...]] | None = None
     as_flat: float | None = None
+
+    def _page(self) -> Page:
+        # Names are of whoever wrote the model's file; a grid makes them printable.
+        shown = self._shown_cells()
+        heads = tuple(self.predictions)[:_MOST_CURVES]
+        curves = [self.predictions[head] for head in heads]
+        rows = tuple(
+            (self.cells[place], *(f"{curve[place]:.4g}" for curve in curves)) for place in shown
+        )
+        left = [_left_out(len(shown), len(self.cells), "cells"),
+                _left_out(len(heads), len(self.predictions), "classes")]  # fmt: skip
+        note = ", ".join(filter(None, left))
+        return Page((Grid((self.feature, *heads), rows), note and f"{note}; {_HAS_ALL}"))
+
+    def _shown_cells(self) -> list[int]:
+        """Cells that are printed: of many ranges some from end to end, of categories the first."""
+        ranges = [cell for cell, place in enumerate(self.places) if place is not None]
+        others = [cell for cell, place in enumerate(self.places) if place is None]
+        if len(ranges) > MOST_SHOWN:
+            spread = np.linspace(0, len(ranges) - 1, MOST_SHOWN).round().astype(int)
+            ranges = [ranges[number] for number in spread]
+        return [*ranges, *others[:MOST_SHOWN]]
 
     def to_frame(self) -> DataFrame:
         """The curve as a pandas frame, a row for each cell.
@@ -219,6 +246,11 @@ class Explanation(OwnNames):
             first = axes if first is None else first
             _draw_dependence(axes, dependence, dependence.feature in self.like_noise)
         return figure
+
+
+def _left_out(n_shown: int, n_all: int, noun: str) -> str:
+    """How many of them are printed; empty where all are."""
+    return f"{n_shown} of {n_all} {noun}" if n_shown < n_all else ""
 
 
 def _frame(columns: Mapping[str, Any], rows: list[str], name: str) -> DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, ValidationError
 from dpforest.accounting.frozen import Frozen
 from dpforest.domain.complaints import plain_rule
 from dpforest.exceptions import ParameterError
+from dpforest.own_names import set_fields
 from dpforest.strict_json import is_writable
 
 #: Letters of one typed text; a paragraph or two.
@@ -63,6 +65,12 @@ class Typed(Frozen):
         # Raised outside the handler, so that no second error trails behind it.
         if failure is not None:
             raise failure
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        yield from set_fields(self)
+
+    def __str__(self) -> str:
+        return repr(self)
 
 
 def _refusal(kind: type[Typed], error: ValidationError) -> ParameterError:

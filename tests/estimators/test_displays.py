@@ -13,6 +13,7 @@ from pydantic import BaseModel
 import dpforest
 from dpforest import Domain, PrivacyReport, PrivateForestClassifier
 from dpforest.display import WIDTH, Grid, Page, printable
+from dpforest.estimators.explanation import MOST_SHOWN, PartialDependence
 from dpforest.own_names import OwnNames
 
 #: Values of records that the domain does not declare: no release holds them.
@@ -66,6 +67,41 @@ def test_every_display_is_a_table(forest):
     assert "for a test" in text and "north, south" in text and "a value" in text
     assert "add or remove one record" in forest.guarantee_._repr_html_()
     assert str(forest.guarantee_) in html.unescape(forest.guarantee_._repr_html_())
+
+
+def test_a_curve_is_a_short_table(forest):
+    curve = forest.explain().of("town")
+    lines = str(curve).splitlines()
+    assert lines[0].split() == ["town", "no", "yes"] and len(lines) == 2 + len(curve.cells)
+    assert lines[2].split() == ["north", *(f"{own[0]:.4g}" for own in curve.predictions.values())]
+    assert "<table" in curve._repr_html_()
+
+
+@pytest.mark.parametrize("n_missing", [0, 1])
+def test_of_a_long_curve_some_cells_are_shown_from_end_to_end(n_missing):
+    n, labels = 256, [f"k{label}" for label in range(9)]
+    curve = PartialDependence(
+        feature="age\x1b[2J",
+        cells=(*map("cell {}".format, range(n)), *["missing"] * n_missing),
+        places=(*map(float, range(n)), *[None] * n_missing),
+        predictions={label: (0.125,) * (n + n_missing) for label in labels},
+    )
+    lines = str(curve).splitlines()
+    assert len(lines) == 2 + MOST_SHOWN + n_missing + 2 and "\x1b" not in str(curve)
+    assert lines[2].startswith("cell 0 ") and lines[1 + MOST_SHOWN].startswith("cell 255 ")
+    assert lines[-3].startswith("missing") == bool(n_missing)
+    shown = MOST_SHOWN + n_missing
+    assert lines[-1].startswith(f"{shown} of {n + n_missing} cells, 6 of 9 classes; all are in")
+
+
+def test_of_many_categories_the_first_are_shown():
+    names = tuple(map("ward {}".format, range(50)))
+    curve = PartialDependence(
+        feature="ward", cells=names, places=(None,) * 50, predictions={"mean": (1.5,) * 50}
+    )
+    assert [line.split()[1] for line in str(curve).splitlines()[2:-2]] == [
+        str(place) for place in range(MOST_SHOWN)
+    ]
 
 
 def test_marks_of_a_draft_are_not_shown():

@@ -269,3 +269,11 @@ def test_nothing_is_said_twice(fitted):
         for line in (*report.not_covered, report.domain_fingerprint, report.model_fingerprint):
             written = cell(line) if form == "words" else line
             assert text.count(written) == 1, (form, line)
+
+
+def test_a_header_prints_what_is_set_alone():
+    assert (
+        str(ReportHeader(title="x")) == repr(ReportHeader(title="x")) == ("ReportHeader(title='x')")
+    )
+    assert str(ReportHeader(authors=("Ana",))) == "ReportHeader(authors=('Ana',))"
+    assert str(ReportHeader()) == "ReportHeader()"
