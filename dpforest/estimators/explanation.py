@@ -249,7 +249,7 @@ class Explanation(OwnNames):
 
 
 def _left_out(n_shown: int, n_all: int, noun: str) -> str:
-    """How many of them are printed; empty where all are."""
+    """Numbers of those printed and of all; empty where all are."""
     return f"{n_shown} of {n_all} {noun}" if n_shown < n_all else ""
 
 
