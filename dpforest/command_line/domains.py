@@ -27,7 +27,13 @@ from dpforest.command_line.running import tell
 from dpforest.command_line.tables import files_of, labelled, whole_table
 from dpforest.domain.domain import Domain
 from dpforest.domain.findings import LOOK_AT_LINES
-from dpforest.exceptions import Described, DomainError, DraftedBoundsWarning, ParameterError
+from dpforest.exceptions import (
+    Described,
+    DomainError,
+    DPForestError,
+    DraftedBoundsWarning,
+    ParameterError,
+)
 from dpforest.strict_json import read_object
 from dpforest.writing import check_new, write_text
 
@@ -52,9 +58,7 @@ def run_draft(chosen: argparse.Namespace) -> Answer:
     source = labelled(chosen.files, chosen.target, chosen.format)
     names = _feature_names(source, chosen.target, chosen.drop)
     _refuse_absent("--categorical", chosen.categorical, names)
-    X, y = whole_table(source, names)
-    _refuse_empty(X)
-    domain = with_rows(Domain.draft(X, draft_labels(y), task=chosen.task), chosen.rows)
+    domain = with_rows(_drafted(*whole_table(source, names), chosen.task), chosen.rows)
     codes, doubts = domain.may_be_codes, domain.doubts
     domain = _with_categories(domain, chosen.categorical)
     write_text(path, domain.to_json(), private=True, force=chosen.force)
@@ -191,6 +195,20 @@ def _with_categories(domain: Domain, names: Sequence[str]) -> Domain:
 
 
 # -- drafting -------------------------------------------------------------------------------------
+
+
+def _drafted(X: Any, y: Any, task: str) -> Domain:
+    """The draft of a table; why there can be none is said at a terminal alone."""
+    _refuse_empty(X)
+    try:
+        return Domain.draft(X, draft_labels(y), task=task)
+    except DPForestError:
+        if sys.stderr.isatty():
+            raise
+    raise ParameterError(
+        "FILE", Described("a table"), "cannot be drafted from. What stands in the way is a fact "
+        "about the records, so no log may keep it", "Draft at a terminal, which shows it",
+    )  # fmt: skip
 
 
 def _feature_names(source: Any, target: str, dropped: Sequence[str]) -> tuple[str, ...]:

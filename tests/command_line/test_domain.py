@@ -74,6 +74,28 @@ def test_no_log_tells_why_a_column_holds_no_codes(ask, here):
     assert len(said) == 1 and not (here / "t.json").exists()
 
 
+#: Tables of which there is no draft: by every record alike, so that one would change it.
+NO_DRAFT = {
+    "dates alone": ("a,y\n2020-01-02,n\n2020-02-03,y\n", "classification"),
+    "one class": ("a,y\n1,n\n2,n\n", "classification"),
+    "no target": ("a,y\n1,n\n2,n\n", "regression"),
+}
+
+
+@pytest.mark.parametrize(("text", "task"), NO_DRAFT.values(), ids=NO_DRAFT)
+def test_no_log_tells_why_there_is_no_draft(ask, here, monkeypatch, text, task):
+    (here / "t.csv").write_text(text)
+    line = f"domain draft t.csv --target y --task {task} --output t.json"
+    code, out, err = ask(line)
+    assert code == 2 and not out and not (here / "t.json").exists()
+    assert err == (
+        "dpforest domain draft: FILE=a table: cannot be drafted from. What stands in the way is a "
+        "fact about the records, so no log may keep it. Draft at a terminal, which shows it.\n"
+    )
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert ask(line)[2] != err
+
+
 def test_a_column_without_a_name_is_told_by_its_place(ask, good, here):
     """As the index that `frame.to_csv` writes."""
     (here / "t.csv").write_text(",a,y\n0,1,n\n1,2,y\n")
