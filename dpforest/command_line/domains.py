@@ -197,7 +197,7 @@ def _with_categories(domain: Domain, names: Sequence[str]) -> Domain:
 # -- drafting -------------------------------------------------------------------------------------
 
 
-def _drafted(X: Any, y: Any, task: str) -> Domain:
+def _drafted(X: Any, y: Any, task: Any) -> Domain:
     """The draft of a table; why there can be none is said at a terminal alone."""
     _refuse_empty(X)
     try:
