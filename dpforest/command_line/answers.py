@@ -250,6 +250,8 @@ class VerifyResult(Result):
     Attributes
     ----------
     holds : bool
+    guarantee_status : str
+        Of the guarantee that a report which holds states: holds, demonstration, void or none.
     held, taken_at_its_word : tuple of str
         What was worked out again, and what was not.
     problems : tuple of str
@@ -257,6 +259,7 @@ class VerifyResult(Result):
     """
 
     holds: bool
+    guarantee_status: str = ""
     held: tuple[str, ...] = ()
     taken_at_its_word: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()

@@ -314,6 +314,11 @@ def verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="MODEL", help="that the report is said to be of")
     parser.add_argument("--signature", metavar="FILE", help="what sign_report wrote")
     parser.add_argument("--public-key", metavar="KEY", help="that you trust, beside --signature")
+    parser.add_argument(
+        "--require-guarantee", action="store_true",
+        help="exit with 1 if the report holds, but states no guarantee: it is void, or a "
+        "demonstration's",
+    )  # fmt: skip
     _ledger(parser)
 
 

@@ -64,8 +64,12 @@ def run_verify(chosen: argparse.Namespace) -> Answer:
     except ReportError as refusal:
         result = VerifyResult(holds=False, problems=refusal.problems)
         return Answer(result, _refused_in_words(refusal), code=ANSWER_IS_NO)
-    result = VerifyResult(holds=True, held=found.held, taken_at_its_word=found.taken_at_its_word)
-    return Answer(result, str(found))
+    result = VerifyResult(
+        holds=True, guarantee_status=found.guarantee_status, held=found.held,
+        taken_at_its_word=found.taken_at_its_word,
+    )  # fmt: skip
+    lacks = chosen.require_guarantee and found.guarantee_status != "holds"
+    return Answer(result, str(found), code=ANSWER_IS_NO if lacks else DONE)
 
 
 def _refused_in_words(refusal: ReportError) -> str:

@@ -54,6 +54,7 @@ from dpforest.mechanisms.objective import LARGEST_CURVATURE, check_event
 from dpforest.own_names import OwnNames
 from dpforest.relations import relations_of
 from dpforest.report.diff import differing_leaves
+from dpforest.report.guarantee import Status
 from dpforest.report.making import (
     NOT_INSTALLED,
     library_versions,
@@ -107,8 +108,14 @@ _PLAN_TOLERANCE = 1e-6
 class Verification(OwnNames):
     """Findings of :func:`verify_report`.
 
+    A report that holds may well say that nothing is guaranteed: then it says so truly.
+
     Attributes
     ----------
+    guarantee_status : {"holds", "demonstration", "void", "none"}
+        Of the guarantee that the report states.
+    sentence : str
+        That guarantee.
     held : tuple of str
         What was worked out again, or compared, and agreed.
     taken_at_its_word : tuple of str
@@ -117,12 +124,17 @@ class Verification(OwnNames):
 
     model_config = ConfigDict(frozen=True)
 
+    guarantee_status: Status
+    sentence: str
     held: tuple[str, ...]
     taken_at_its_word: tuple[str, ...]
 
     def __str__(self) -> str:
         words = "; ".join(self.taken_at_its_word) or "nothing"
-        return f"The report holds: {'; '.join(self.held)}. Taken at its word: {words}."
+        return (
+            f"The report holds, and what it says is: {self.sentence} Worked out again: "
+            f"{'; '.join(self.held)}. Taken at its word: {words}."
+        )
 
 
 def verify_report(
@@ -194,7 +206,10 @@ def verify_report(
     _look_at_page(found, record, page, signed)
     if found.problems:
         raise ReportError(tuple(found.problems))
-    return Verification(held=tuple(found.held), taken_at_its_word=tuple(found.unfounded))
+    return Verification(
+        guarantee_status=record.guarantee.status, sentence=record.guarantee.sentence,
+        held=tuple(found.held), taken_at_its_word=tuple(found.unfounded),
+    )  # fmt: skip
 
 
 def _check_kinds(model: Any, ledger: Any) -> None:

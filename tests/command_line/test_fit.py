@@ -224,6 +224,22 @@ def test_a_draft_is_taken_only_if_asked_and_is_void(ask, good, here):
     code, out, err = ask(f"{line} --allow-draft --json")
     assert code == 0 and json.loads(out)["result"]["guarantee_status"] == "void"
     assert "dpforest: warning: the domain was drafted" in err
+    # Such a report holds, since it says so; whoever gates by the exit code asks for more.
+    verify = "report verify new/report.json --model new/model.json"
+    code, out, _ = ask(verify)
+    assert code == 0
+    assert out.startswith("The report holds, and what it says is: VOID, no privacy guarantee: ")
+    assert json.loads(ask(f"{verify} --json")[1])["result"]["guarantee_status"] == "void"
+    assert ask(f"{verify} --require-guarantee")[0] == 1
+
+
+def test_a_seeded_fit_lacks_a_guarantee_and_another_has_one(ask, good):
+    good(f"{FIT} --no-html --output seeded")
+    good(f"{BASE} --yes --no-html --output own")
+    for name, status, code in (("seeded", "demonstration", 1), ("own", "holds", 0)):
+        line = f"report verify {name}/report.json --require-guarantee --json"
+        found, out, _ = ask(line)
+        assert found == code and json.loads(out)["result"]["guarantee_status"] == status
 
 
 def modes(*paths):
