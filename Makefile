@@ -32,7 +32,7 @@ LOWEST_TESTS := tests/domain tests/records/streams tests/datasets tests/estimato
 NOT_NEWEST := audit benchmarks consistent dask test_site.py test_kernel_cache.py test_demo.py \
 	$(patsubst %,test_%.py,mutants architecture circles documents long_functions walls words) \
 	trees/test_same_integers.py trees/multinomial/test_lattice_level.py records/streams/test_kept_chunks.py \
-	mechanisms/test_k_norm.py \
+	mechanisms/test_k_norm.py trees/test_all_settings.py estimators/test_rule.py test_readme_figures.py \
 	ledger/test_kills.py ledger/test_taking.py ledger/test_edited_bytes.py ledger/test_documented.py \
 	estimators/report/test_report_check.py estimators/report/test_hostile_files.py \
 	estimators/report/test_report_histories.py estimators/report/test_known_fits.py \
