@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from dpforest.exceptions import (
     DPForestError,
     DraftedBoundsWarning,
     ParameterError,
+    raise_alone,
 )
 from dpforest.strict_json import read_object
 from dpforest.writing import check_new, write_text
@@ -58,15 +60,20 @@ def run_draft(chosen: argparse.Namespace) -> Answer:
     source = labelled(chosen.files, chosen.target, chosen.format)
     names = _feature_names(source, chosen.target, chosen.drop)
     _refuse_absent("--categorical", chosen.categorical, names)
-    domain = with_rows(_drafted(*whole_table(source, names), chosen.task), chosen.rows)
-    codes, doubts = domain.may_be_codes, domain.doubts
-    domain = _with_categories(domain, chosen.categorical)
+    X, y = whole_table(source, names)
+    with _reasons_at_a_terminal_alone(chosen.files):
+        _refuse_empty(X)
+        read = Domain.draft(X, draft_labels(y), task=chosen.task)
+        domain = read.with_categories(*chosen.categorical)
+    domain = with_rows(domain, chosen.rows)
     write_text(path, domain.to_json(), private=True, force=chosen.force)
     aside = (
         f"{path} holds extremes of the records, {FOR_THE_CURATOR}. Edit it from public knowledge, "
-        f"then: dpforest domain confirm\n{_codes_words(codes)}\n{_doubts_words(doubts)}"
+        f"then: dpforest domain confirm\n{_codes_words(read.may_be_codes)}\n"
+        f"{_doubts_words(read.doubts)}"
     )
-    return Answer(_result(domain, path), f"draft: {path}", aside)
+    result = _result(domain, path, _name_of_output(chosen.task))
+    return Answer(result, f"draft: {path}", aside)
 
 
 def run_confirm(chosen: argparse.Namespace) -> Answer:
@@ -156,12 +163,22 @@ def _put(answer: Answer, chosen: argparse.Namespace, path: Path | None, what: st
     return Answer(written, f"{what}: {path}", aside, answer.code)
 
 
-def _result(domain: Domain, path: Path | None) -> DomainResult:
+def _result(domain: Domain, path: Path | None, output: str | None = None) -> DomainResult:
+    """The result for programs, in which classes or target may go by another name."""
+    lacking = {
+        name if output is None or name in domain.feature_names else output: what
+        for name, what in domain.lacking
+    }
     return DomainResult(
         written=(Written(what="domain", path=str(path)),) if path else (),
         n_features=domain.n_features,
-        lacking=dict(domain.lacking),
+        lacking=lacking,
     )
+
+
+def _name_of_output(task: str | None) -> str | None:
+    """A name for what a draft read off the labels, where a log may not keep which of both it is."""
+    return "classes or target" if task is None and not sys.stdout.isatty() else None
 
 
 def _codes_words(codes: Mapping[str, Any]) -> str:
@@ -180,35 +197,28 @@ def _doubts_words(doubts: Mapping[str, str]) -> str:
     return words
 
 
-def _with_categories(domain: Domain, names: Sequence[str]) -> Domain:
-    """Codes read as categories; which column holds something else is said at a terminal alone."""
+@contextmanager
+def _reasons_at_a_terminal_alone(files: Sequence[str]) -> Iterator[None]:
+    """Refuse records that allow of no draft in one way, unless somebody watches.
+
+    Which rule they break, and in which column, is decided by the records.
+    """
     try:
-        return domain.with_categories(*names)
-    except DomainError:
-        if sys.stderr.isatty():
-            raise
-    raise ParameterError(
-        "--categorical", ", ".join(names), "must name columns of few whole numbers alone. Which "
-        "one is something else, and what, is a fact about the records, so no log may keep it",
-        "Draft at a terminal, or write the categories into the draft's file",
-    )  # fmt: skip
-
-
-# -- drafting -------------------------------------------------------------------------------------
-
-
-def _drafted(X: Any, y: Any, task: Any) -> Domain:
-    """The draft of a table; why there can be none is said at a terminal alone."""
-    _refuse_empty(X)
-    try:
-        return Domain.draft(X, draft_labels(y), task=task)
+        yield
     except DPForestError:
         if sys.stderr.isatty():
             raise
-    raise ParameterError(
-        "FILE", Described("a table"), "cannot be drafted from. What stands in the way is a fact "
-        "about the records, so no log may keep it", "Draft at a terminal, which shows it",
-    )  # fmt: skip
+        raise_alone(
+            ParameterError(
+                "FILE", Described(", ".join(files)), "no draft can be made of it as asked. Why is "
+                "a fact about the records, so no log may keep it",
+                "Draft at a terminal, which shows the reason. --categorical is for columns of few "
+                "whole numbers alone; other categories are written into the draft's file",
+            )
+        )  # fmt: skip
+
+
+# -- drafting -------------------------------------------------------------------------------------
 
 
 def _feature_names(source: Any, target: str, dropped: Sequence[str]) -> tuple[str, ...]:

@@ -34,6 +34,8 @@ _DAY = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./-]\d{1,2}[./-]\d{1,2
 #: Categories that a draft keeps, the most frequent ones: more are no list to edit, and of a column
 #: with so many values each is hardly ever seen twice.
 MOST_DRAFTED = 255
+#: Stands for a category where no text of a column means one.
+NO_TEXT = "unreadable"
 #: Different whole numbers from which on they may be identifiers, the part of a range of steps that
 #: these fill, and numbers of so many digits that few other columns have them.
 _FEWEST_IDENTIFIERS, _DENSE, _LONG_NUMBER = 20, 0.5, 1e5
@@ -177,7 +179,12 @@ def doubts_of(name: str, entry: Any) -> str:
     """Words on what a drafted entry may have been meant as; none where it reads well."""
     texts: tuple[str, ...] = getattr(entry, "categories", getattr(entry, "texts", ()))
     words = [*_doubts_of_numbers(entry.drafted), *_doubts_of_kind(name, entry)]
-    if isinstance(entry, CategoricalFeature) and read_as_numbers(texts):
+    if isinstance(entry, CategoricalFeature) and texts == (NO_TEXT,):
+        words.append(
+            "no text of it means anything here, as of dates and times; leave it out (on the "
+            "command line: --drop), or turn it into numbers first, such as days since a public date"
+        )
+    elif isinstance(entry, CategoricalFeature) and read_as_numbers(texts):
         words.append(
             "read as texts, but they look like numbers with decimal commas, separators or units; "
             "write them with a point alone to have numbers"

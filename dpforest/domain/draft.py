@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.checks import check_choice
-from dpforest.domain.doubts import MOST_DRAFTED, far_bounds, look_like_identifiers
+from dpforest.domain.doubts import MOST_DRAFTED, NO_TEXT, far_bounds, look_like_identifiers
 from dpforest.domain.marks import DRAFT_NOTE, DRAFT_SOURCE, DraftMark
 from dpforest.domain.parts import is_in_parts
 from dpforest.domain.schema import (
@@ -149,7 +149,9 @@ def _check_draftable(name: str, column: Column) -> None:
 
 
 def _draft_feature(name: str, column: Column) -> NumericFeature | CategoricalFeature:
-    _check_draftable(name, column)
+    # Of texts one other cell would make a draft, so they are drafted, with a doubt that says why.
+    if not all(isinstance(v, str) or meaning_of(v) is None for v in cells_of(column)):
+        _check_draftable(name, column)
     if not _holds_booleans(column):
         numbers, unparsable = to_floats(column)
         if unparsable is None:
@@ -225,7 +227,7 @@ def _draft_categorical(name: str, values: list[Any]) -> CategoricalFeature:
     ranked = sorted(texts, key=lambda meaning: (-counts[meaning], texts[meaning]))
     return CategoricalFeature(
         name=name,
-        categories=tuple(sorted(texts[m] for m in ranked[:MOST_DRAFTED])) or ("unreadable",),
+        categories=tuple(sorted(texts[m] for m in ranked[:MOST_DRAFTED])) or (NO_TEXT,),
         missing=counts[None] > 0,
         source=DRAFT_SOURCE,
         status="drafted",

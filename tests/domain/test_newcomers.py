@@ -25,7 +25,9 @@ def test_dates_are_refused_with_a_way_to_numbers():
         Domain(features={"day": ("2020-01-01", "2020-12-31")}, classes=["no", "yes"])
     days = pd.DataFrame({"day": ["2020-01-01", "2020-01-02"]})
     with pytest.raises(DPForestError, match=r"--drop.*pandas\.to_datetime"):
-        Domain.draft(days, ["no", "yes"])
+        Domain.draft(days.assign(day=pd.to_datetime(days["day"])), ["no", "yes"])
+    # Texts of dates alone are drafted, with a doubt: one cell that is none would change a refusal.
+    assert "dates" in Domain.draft(days, ["no", "yes"]).doubts["day"]
 
 
 def test_one_text_is_no_list_of_classes():
