@@ -23,6 +23,7 @@ from dpforest.exceptions import PROBLEMS_TOLD, ParameterError, ReportError
 from dpforest.report.diff import diff_reports
 from dpforest.report.report import PrivacyReport
 from dpforest.verify.page import is_page
+from dpforest.verify.reading import is_markdown
 from dpforest.verify.report import verify_report
 from dpforest.writing import check_new, write_text
 
@@ -50,7 +51,7 @@ def run_show(chosen: argparse.Namespace) -> Answer:
 def run_verify(chosen: argparse.Namespace) -> Answer:
     """Work every figure of a report out again."""
     report = Path(chosen.report)
-    if not _is_page_at(report):
+    if not _has_words_at(report):
         content_of(chosen.report)  # a file that cannot be read is bad input, and no false report
     model = None if chosen.model is None else Path(chosen.model)
     if model is not None and not model.is_file():
@@ -89,11 +90,12 @@ def run_diff(chosen: argparse.Namespace) -> Answer:
     return Answer(DiffResult(same=found.same, diff=found), str(found), aside or of_other, code)
 
 
-def _is_page_at(path: Path) -> bool:
-    """Say if a file begins as a page of HTML does; one that cannot be opened does not."""
+def _has_words_at(path: Path) -> bool:
+    """Say if a file begins as a page or as Markdown; one that cannot be opened does not."""
     try:
         with path.open("rb") as file:
-            return is_page(file.read(64).decode("utf-8", "replace"))
+            begin = file.read(64).decode("utf-8-sig", "replace")
+            return is_page(begin) or is_markdown(begin)
     except OSError:
         return False
 

@@ -27,6 +27,8 @@ _NO_UTILITY = (
     "No figure was handed in. One needs public records that were held out, or a release of its own "
     "that is paid for."
 )
+#: First words of the whole report, by which it is told from its JSON.
+BEGINS = "# Privacy report: "
 #: Trees and scopes shown in full; the JSON holds all of them.
 SHOWN = 3
 
@@ -35,7 +37,7 @@ def report_markdown(report: ReportRecord) -> str:
     """The whole report as Markdown."""
     decision = decision_of(report)
     parts = [
-        f"# Privacy report: {cell(report.header.title or report.estimator)}",
+        f"{BEGINS}{cell(report.header.title or report.estimator)}",
         f"**{cell(report.sentence)}**",
         _top(report, decision),
         "## Header, as typed in\n\n" + pairs(header_rows(report.header)),

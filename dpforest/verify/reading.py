@@ -5,9 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from dpforest.exceptions import EarlierReportError, ModelFormatError, ReportError
+from dpforest.exceptions import (
+    Described,
+    EarlierReportError,
+    ModelFormatError,
+    ParameterError,
+    ReportError,
+)
 from dpforest.report.digests import canonical_bytes
 from dpforest.report.report import PrivacyReport
+from dpforest.report.text import BEGINS
 from dpforest.strict_json import json_text, parse_object
 from dpforest.verify.page import carried_report, is_page
 
@@ -26,10 +33,16 @@ def read_report(report: PrivacyReport | str | Path) -> tuple[PrivacyReport, str 
         If it is of an earlier format, which says less than what is worked out again here.
     ReportError
         If it is none.
+    ParameterError
+        If no file is there that can be read, or it is a report in Markdown. Nothing is said
+        against the report.
     """
     if isinstance(report, PrivacyReport):
         return _record(report.model_dump_json()), None
-    text = report if isinstance(report, str) and is_page(report) else json_text(report, _refused)
+    whole = isinstance(report, str) and (is_page(report) or is_markdown(report))
+    text = str(report) if whole else json_text(report, _unread)
+    if is_markdown(text):
+        raise _unread("it is Markdown, which carries no figures to check")
     return (_record(carried_report(text)), text) if is_page(text) else (_record(text), None)
 
 
@@ -45,6 +58,18 @@ def _record(text: str) -> PrivacyReport:
     if same:
         return record
     raise ReportError(("it is not written as a dpforest-report is",))
+
+
+def is_markdown(text: str) -> bool:
+    """Say if a text is a report in Markdown."""
+    return text.startswith(BEGINS)
+
+
+def _unread(rule: str) -> ParameterError:
+    """Error of a file that was not read, so that nothing in it is called false."""
+    return ParameterError(
+        "report", Described("what was given"), rule, "Give the page (.html) or the JSON"
+    )
 
 
 def _refused(rule: str) -> ReportError:

@@ -178,7 +178,8 @@ def verify_report(
     LedgerDamaged, LedgerUnreachable
         If the ledger itself is not as it was written, or cannot be read.
     ParameterError
-        If one of ``signature`` and ``key`` is given without the other, or ``key`` is none.
+        If the file of the report cannot be read, or is Markdown, which carries no figures; if one
+        of ``signature`` and ``key`` is given without the other, or ``key`` is none.
     ParameterTypeError
         If ``model``, ``ledger`` or ``signature`` is of another kind.
     MissingExtraError

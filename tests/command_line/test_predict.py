@@ -222,7 +222,15 @@ def test_a_report_holds_or_not(ask, here, stored):
     code, out, err = ask("report verify edited.json --json")
     result = json.loads(out)["result"]
     assert code == 1 and not result["holds"] and result["problems"] and not err
-    assert ask("report verify none.json")[0] == 2
+    code, out, err = ask("report verify none.json")
+    assert code == 2 and not out and "there is none" in err and "does not hold" not in err
+
+
+def test_markdown_is_no_report_to_verify_and_no_false_one(ask, good):
+    good("report show forest/report.json --output report.md")
+    code, out, err = ask("report verify report.md")
+    assert code == 2 and not out and "Markdown, which carries no figures to check" in err
+    assert "Give the page (.html) or the JSON" in err and "not JSON" not in err
 
 
 def test_of_very_many_problems_some_are_shown_and_all_are_in_the_answer(ask, stored, monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 
 from dpforest import ReportError, ReportHeader, verify_report
 from dpforest.audit import AuditResult, FoundEvent
-from dpforest.exceptions import MissingExtraError
+from dpforest.exceptions import MissingExtraError, ParameterError
 from dpforest.report import page as report_page
 from dpforest.report.digests import digest_of
 from dpforest.verify.page import NO_REPORT, NOT_THE_SAME
@@ -43,6 +43,22 @@ def test_every_page_holds_with_its_model(model, tmp_path):
     assert "every byte of the page" in found.held
     assert "everything against the model and its fingerprint" in found.held
     assert (tmp_path / "report.html").read_bytes() == page.encode()
+
+
+def test_what_carries_no_report_is_not_called_false(fitted, tmp_path):
+    """A file that is not there, one that is no text, and a report in words."""
+    words = fitted("multinomial").privacy_report().to_markdown(tmp_path / "report.md")
+    (tmp_path / "report.bin").write_bytes(b"\xff\xfe")
+    for given, said in (
+        (str(tmp_path / "nope.json"), "cannot be read (there is none)"),
+        (tmp_path, "it is a folder"),
+        (tmp_path / "report.bin", "no text in UTF-8"),
+        (tmp_path / "report.md", "Markdown, which carries no figures to check"),
+        (words, "Markdown, which carries no figures to check"),
+    ):
+        with pytest.raises(ParameterError) as caught:
+            verify_report(given)
+        assert said in str(caught.value) and "does not hold" not in str(caught.value)
 
 
 @pytest.fixture(scope="module")
