@@ -34,6 +34,7 @@ from dpforest.exceptions import (
     DPForestError,
     DraftedBoundsWarning,
     ParameterError,
+    StreamError,
     raise_alone,
 )
 from dpforest.strict_json import read_object
@@ -228,9 +229,10 @@ def _feature_names(source: Any, target: str, dropped: Sequence[str]) -> tuple[st
     _refuse_absent("--drop", dropped, names)
     found = tuple(name for name in names if name != target and name not in dropped)
     if "" in found:
-        raise ParameterError(
-            "FILE", Described(f"column {names.index('') + 1}"), "has no name in the first line, as "
-            "of an index that pandas writes, or of commas at the ends of lines",
+        place, _ = next(iter(source.columns()))
+        raise StreamError(
+            place, f"its column {names.index('') + 1} has no name in the first line, as of an "
+            "index that pandas writes, or of commas at the ends of lines",
             "Name it, or leave it out: --drop ''",
         )  # fmt: skip
     source.check(found)
