@@ -15,10 +15,9 @@ from dpforest import (
     MultinomialForestClassifier,
     NumericFeature,
     PrivateForestRegressor,
-    ReportError,
     verify_report,
 )
-from dpforest.exceptions import DomainError, DPForestError, ModelFormatError
+from dpforest.exceptions import DomainError, DPForestError, ModelFormatError, ParameterError
 
 AGE = {"age": (0, 120)}
 
@@ -147,7 +146,7 @@ READERS = [
     (Domain.from_json, DomainError),
     (MultinomialForestClassifier.from_json, ModelFormatError),
     (PrivateForestRegressor.from_json, ModelFormatError),
-    (verify_report, ReportError),
+    (verify_report, ParameterError),  # a file that cannot be read is no forged report
 ]
 
 
