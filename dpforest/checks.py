@@ -14,6 +14,8 @@ from typing import Any
 from dpforest.call_stack import callers_stacklevel
 from dpforest.exceptions import ParameterError, ParameterTypeError
 
+#: What a table is read for.
+TASKS = "classification", "regression"
 #: Sizes that settings may have; what is expected lies far below.
 _LARGEST_SIZE = 1e9
 
@@ -114,6 +116,12 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
             "Choose one of these",
         )
     return value
+
+
+def check_asked_task(value: Any) -> None:
+    """Refuse what is no task; None leaves it to the domain or the labels."""
+    if value is not None:
+        check_choice(value, "task", TASKS)
 
 
 def check_n_jobs(value: Any) -> int:

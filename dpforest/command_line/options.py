@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Callable
 
+from dpforest.checks import TASKS
 from dpforest.command_line.arguments import file_or_stdout, new_file
 from dpforest.ledger.command_line import ACTOR_VARIABLE, URL_VARIABLE
 
@@ -16,7 +17,6 @@ Options = Callable[[argparse.ArgumentParser], None]
 STRATEGIES = (
     "auto", "rules", "one_shot", "refitted", "boosted", "additive", "multinomial",
 )  # fmt: skip
-TASKS = ("classification", "regression")
 
 
 def _count(text: str) -> int:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.checks import check_choice
+from dpforest.checks import check_asked_task
 from dpforest.display import short_list
 from dpforest.domain.encoder import (
     INFINITE_RULE,
@@ -61,7 +61,7 @@ Values = Callable[[Mask], list[Any]]
 @quietly
 def check_records(domain: PublicFacts, X: Any, y: Any, task: str | None) -> DomainCheck:
     """Look at every record of a table; see ``Domain.check``."""
-    _check_task(task)
+    check_asked_task(task)
     look = _Look(domain, task)
     if not is_in_parts(X):
         look.at(X, y)
@@ -161,11 +161,6 @@ def _by_position(table: Table, names: Sequence[str]) -> str:
     pairs = zip(table.names or (), names, strict=True)
     read = short_list([f"{own} as {name}" for own, name in pairs])
     return f"no column has a declared name, so columns are read by position: {read}"
-
-
-def _check_task(task: Any) -> None:
-    if task is not None:
-        check_choice(task, "task", ("classification", "regression"))
 
 
 def _task(domain: PublicFacts, task: str | None) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.checks import check_choice
+from dpforest.checks import check_asked_task
 from dpforest.domain.doubts import MOST_DRAFTED, NO_TEXT, far_bounds, look_like_identifiers
 from dpforest.domain.marks import DRAFT_NOTE, DRAFT_SOURCE, DraftMark
 from dpforest.domain.parts import is_in_parts
@@ -78,8 +78,7 @@ def draft_facts(
 
 
 def _check_parameters(task: str | None, path: str | PathLike[str] | None) -> None:
-    if task is not None:
-        check_choice(task, "task", ("classification", "regression"))
+    check_asked_task(task)
     if path is not None and not isinstance(path, (str, PathLike)):
         kind = type(path).__name__
         raise ParameterTypeError("path", kind, "must name a new file", "Give a str or a path")

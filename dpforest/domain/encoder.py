@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.checks import check_choice, check_integer
+from dpforest.checks import TASKS, check_choice, check_integer
 from dpforest.domain.cells import Cells, cells_of, lattice_of
 from dpforest.domain.facts import PublicFacts
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
@@ -110,7 +110,7 @@ class DomainEncoder:
         self.domain = domain
         self.invalid = check_choice(invalid, "invalid", ("drop", "raise"))
         self.thresholds = check_choice(thresholds, "thresholds", ("cells", "lattice"))
-        self.task = check_choice(task, "task", ("classification", "regression"))
+        self.task = check_choice(task, "task", TASKS)
         self.max_cells = check_integer(max_cells, "max_cells", 2, 2**16)
         self.estimator_name = estimator_name
         self.cells = tuple(map(self._grid_of, domain.features))

@@ -272,9 +272,10 @@ def _is_for_curves_at_once(facts: TableFacts, epsilon: float, signal: float) -> 
     level, rows = signal / facts.n_features, facts.approximate_rows or 0.0
     if facts.is_regression:
         known = AT_ONCE_SIGNAL <= level < MOST_AT_ONCE_SIGNAL and signal >= LEAST_AT_ONCE_SIGNAL
-        # Below, nothing else begins with curves, and they are lines: quick of many features, too.
-        lines = AtOnceSettings().n_knots(level, True) if level < PURE_CURVE_SIGNAL else MOST_KNOTS
-        return known and are_quick(facts, n_knots=lines)
+        # Curves are lines where no forest begins with them yet: quick of many features, too.
+        lines = level < PURE_CURVE_SIGNAL
+        knots = AtOnceSettings().n_knots(level, of_means=True) if lines else MOST_KNOTS
+        return known and are_quick(facts, n_knots=knots)
     few = REFITTED_LEAST_ROWS <= rows < PURE_REFITTED_ROWS
     known = few and level >= AT_ONCE_SIGNAL_OF_CLASSES and epsilon < MOST_AT_ONCE_EPSILON
     return known and are_quick(facts, AT_ONCE_COLUMNS_OF_CLASSES)
