@@ -7,6 +7,7 @@ what its parent has more.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +90,10 @@ class Growth:
         Learnt from those before it, and from this one as it grows.
     """
 
+    #: What gets noise, and what splits are drawn by.
+    _sums: ClassVar[type[NodeSums | NodeCounts]] = NodeSums
+    _score: ClassVar[type[SplitScore | CountScore]] = SplitScore
+
     def __init__(
         self,
         gradients: Additions,
@@ -118,14 +123,14 @@ class Growth:
 
     def sums(self, query: LevelSums | LeafSums) -> Part[NDArray[np.int64]]:
         """The part of what was counted that gets noise."""
-        return NodeSums(query, self._siblings)
+        return self._sums(query, self._siblings)
 
     def score(
         self, query: LevelSums, centres: NDArray[np.int64], epsilon: float
     ) -> Score[NDArray[np.int64]]:
         """Score of a level's splits, by released centres; ``epsilon`` is the price of the draw."""
         preference = self._weights.preference(epsilon)
-        return SplitScore(query, centres, self._boxes, self._siblings, preference)
+        return self._score(query, centres, self._boxes, self._siblings, preference)
 
     def learn(self, released: Released, variance: float) -> None:
         """Learn from released sums, of such a variance, what the last splits set apart."""
@@ -167,16 +172,7 @@ class Growth:
 class CountedGrowth(Growth):
     """A tree on class counts as it grows; its centres are class shares."""
 
-    def sums(self, query: LevelSums | LeafSums) -> Part[NDArray[np.int64]]:
-        """The part of what was counted that gets noise."""
-        return NodeCounts(query, self._siblings)
-
-    def score(
-        self, query: LevelSums, centres: NDArray[np.int64], epsilon: float
-    ) -> Score[NDArray[np.int64]]:
-        """Score of a level's splits, by released class shares."""
-        preference = self._weights.preference(epsilon)
-        return CountScore(query, centres, self._boxes, self._siblings, preference)
+    _sums, _score = NodeCounts, CountScore
 
     def _parted(self, released: Released) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Class counts of nodes, and numbers of their records."""
