@@ -86,7 +86,7 @@ def _plan_of_total(
         return Plan(alone, shape, _words(facts, shape, alone, pure))
     bound = math.log(facts.n_classes) + settings.bound_over_even(signal)
     shape = OneShotShape(facts.n_classes, size, budget.signal(1.0), bound, settings)
-    rounds = _rounds(facts, budget, shape, total)
+    rounds = _rounds(facts, budget, shape, signal, total)
     return Plan(rounds, shape, _words(facts, shape, rounds, pure))
 
 
@@ -101,11 +101,10 @@ def _mean_alone(
 
 
 def _rounds(
-    facts: TableFacts, budget: LearnerBudget, shape: OneShotShape, total: Fraction
+    facts: TableFacts, budget: LearnerBudget, shape: OneShotShape, signal: float, total: Fraction
 ) -> tuple[Round, ...]:
     """Requests in their order: leaves have what the other parts leave of the total."""
     pure, settings, rounds = budget.is_pure, shape.settings, list[Round]()
-    signal = budget.signal(facts.approximate_rows or 0.0)
     calibration, share = _calibration(facts, settings, signal, total, pure)
     left = total - share
     if not calibration or facts.is_regression:
