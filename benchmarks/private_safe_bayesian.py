@@ -119,7 +119,7 @@ class PrivateSafeBayesian:
         logs = beta * self.evidence
         weights = np.exp(logs - logs.max())
         weights /= weights.sum()
-        places = self._places(self.encoder.encode_features(X, for_predict=True)[0].codes)
+        places = self._places(self.encoder.encode_to_predict(X)[0])
         total = np.zeros((len(places), self.n_classes))
         for tree in range(self.n_trees):
             leaves = self.starts[tree] + leaves_of(self.trees, tree, places)

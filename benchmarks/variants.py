@@ -170,7 +170,7 @@ def codes_of(table: Records) -> tuple[DomainEncoder, np.ndarray]:
     encoder = DomainEncoder(
         table.domain, invalid="drop", task="classification", estimator_name="variants"
     )
-    return encoder, encoder.encode_features(table.X, for_predict=True)[0].codes
+    return encoder, encoder.encode_to_predict(table.X)[0]
 
 
 def run_of(folder: Path, name: str, epsilon: float, seed: int) -> tuple[Run, np.ndarray]:

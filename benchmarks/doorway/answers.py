@@ -66,7 +66,7 @@ class _Read:
         yield Table.of(encoder.encode(self.X, self.y))
 
     def all_codes(self, encoder: DomainEncoder) -> np.ndarray:
-        return encoder.encode_features(self.X, for_predict=True)[0].codes
+        return encoder.encode_to_predict(self.X)[0]
 
 
 class _Streamed:

@@ -61,7 +61,7 @@ class Chosen:
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities, columns as ``classes_``."""
-        codes = self.encoder.encode_features(X, for_predict=True)[0].codes
+        codes = self.encoder.encode_to_predict(X)[0]
         scores = self.model.log_odds(codes)[:, class_order(class_array(self.encoder.domain))]
         weights = np.exp(scores - scores.max(axis=1, keepdims=True))
         return weights / weights.sum(axis=1, keepdims=True)

@@ -71,7 +71,7 @@ class DomainEncoder:
     another width
     ========================================  =============================================
 
-    For prediction no record is dropped: see `encode_features`.
+    For prediction no record is dropped: see `encode_to_predict`.
 
     Parameters
     ----------
@@ -199,33 +199,35 @@ class DomainEncoder:
         return EncodedTable(matrix, np.zeros_like(codes), 2, codes)
 
     @quietly
-    def encode_features(
-        self, X: Any, *, for_predict: bool = False
-    ) -> tuple[EncodedMatrix, NDArray[np.bool_]]:
+    def encode_features(self, X: Any) -> tuple[EncodedMatrix, NDArray[np.bool_]]:
         """Encode a table's features; rows stay in place.
 
         Parameters
         ----------
         X : array, list or data frame of shape (n_samples, n_features)
             The table.
-        for_predict : bool
-            Give every record a code by a fixed public rule: infinity is clipped; what is
-            no number, or missing where that is not allowed, counts as the midpoint of the
-            bounds, or as unknown in a categorical feature.
 
         Returns
         -------
         matrix : EncodedMatrix
             One row for each row of X, the invalid ones included (with unspecified codes).
         keep : bool array of shape (n_samples,)
-            False where the record is to be dropped. All True for prediction.
+            False where the record is to be dropped.
         """
-        table = self._open_to_predict(X) if for_predict else self._open(X)
-        return self._encode_table(table, for_predict=for_predict)
+        return self._encode_table(self._open(X), for_predict=False)
 
     @quietly
     def encode_to_predict(self, X: Any) -> tuple[NDArray[np.integer], tuple[str, ...]]:
-        """Encode a table for prediction, as `encode_features` does.
+        """Encode a table for prediction; rows stay in place, and none is dropped.
+
+        Every record gets a code by a fixed public rule: infinity is clipped; what is no number,
+        or missing where that is not allowed, counts as the midpoint of the bounds, or as unknown
+        in a categorical feature.
+
+        Parameters
+        ----------
+        X : array, list or data frame of shape (n_samples, n_features)
+            The table.
 
         Returns
         -------

@@ -61,11 +61,11 @@ def test_numbers_beside_each_other_get_the_codes_they_get_alone(
                                                             thresholds)  # fmt: skip
     monkeypatch.setattr(encoders, "_CELLS_AT_ONCE", at_once)
     assert encoder._encode_numbers(encoder._open(table), np.empty((len(table), 7), encoder.dtype))
-    found, keep = encoder.encode_features(table, for_predict=True)
+    found, _ = encoder.encode_to_predict(table)
     monkeypatch.setattr(encoders, "_FEW_RECORDS", 0)
-    alone, _ = encoder.encode_features(table, for_predict=True)
-    assert keep.all() and found.codes.dtype == alone.codes.dtype
-    assert np.array_equal(found.codes, alone.codes)
+    alone, _ = encoder.encode_to_predict(table)
+    assert len(found) == len(table) and found.dtype == alone.dtype
+    assert np.array_equal(found, alone)
 
 
 @pytest.mark.parametrize(
@@ -108,11 +108,13 @@ def test_texts_told_apart_by_arrow_get_the_codes_of_texts_one_by_one(kind, missi
         frame = pa.table({"a": pa.array(texts, getattr(pa, kind)())})
     feature = CategoricalFeature(name="a", categories=["y", "x", "1", "é"], missing=missing)
     encoder = DomainEncoder(Domain(features=[feature]))
-    for for_predict in (True, False):
-        found, keep = encoder.encode_features(frame, for_predict=for_predict)
-        alone, kept = encoder.encode_features([[text] for text in texts], for_predict=for_predict)
-        assert np.array_equal(keep, kept)
-        assert np.array_equal(found.codes[keep], alone.codes[keep])
+    rows = [[text] for text in texts]
+    found, keep = encoder.encode_features(frame)
+    alone, kept = encoder.encode_features(rows)
+    assert np.array_equal(keep, kept)
+    assert np.array_equal(found.codes[keep], alone.codes[keep])
+    found, alone = (encoder.encode_to_predict(table)[0] for table in (frame, rows))
+    assert np.array_equal(found, alone)
 
 
 def test_texts_that_are_no_utf_8_are_read_as_bytes():
@@ -140,5 +142,5 @@ def test_who_looks_on_is_told_of_every_column_once(kind, monkeypatch):
     if kind == "texts":
         table = pd.DataFrame({"a": ["x"] * _MANY_CELLS, "b": ["y"] * _MANY_CELLS})
         features = [CategoricalFeature(name=name, categories=["x", "y"]) for name in "ab"]
-    DomainEncoder(Domain(features=features)).encode_features(table, for_predict=True)
+    DomainEncoder(Domain(features=features)).encode_to_predict(table)
     assert told == [f"column {index}" for index in range(len(features))]

@@ -290,7 +290,7 @@ def test_a_library_that_does_not_say_what_is_missing_is_refused_without_a_value(
     column = amounts_that_say(gaps)
     table = pd.DataFrame({"word": column})
     for read in (
-        lambda: ENCODER.encode_features(table, for_predict=True),
+        lambda: ENCODER.encode_to_predict(table),
         lambda: ENCODER.encode_labels(pd.Series(column)),
         lambda: pandas_column(pd.Series(column)),
     ):
@@ -309,7 +309,7 @@ def test_a_row_of_such_a_type_is_no_row(gaps):
     _, kept = encoder.encode_features([["y"] * 3, row, ["x"] * 3])
     assert kept.tolist() == [True, False, True]
     with pytest.raises(ParameterError) as caught:
-        encoder.encode_features([["y"] * 3, row], for_predict=True)
+        encoder.encode_to_predict([["y"] * 3, row])
     assert "secret" not in str(caught.value) and caught.value.__cause__ is None
     assert "a pandas Series whose type another library made" in str(caught.value)
     accountant = BudgetAccountant(1)
@@ -334,8 +334,8 @@ def test_names_of_a_row_are_not_asked_of_such_a_type():
 
     row = pd.Series(["x", "y", "x"], index=pd.Index(Names()))
     Names.asked = False
-    codes, kept = DomainEncoder(ROW_DOMAIN).encode_features([row], for_predict=True)
-    assert codes.codes.tolist() == [[0, 1, 0]] and kept.all() and not Names.asked
+    codes, _ = DomainEncoder(ROW_DOMAIN).encode_to_predict([row])
+    assert codes.tolist() == [[0, 1, 0]] and not Names.asked
 
 
 def test_neither_does_a_fit_s_check_look_at_labels():

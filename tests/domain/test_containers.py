@@ -263,8 +263,7 @@ def feature_codes(column):
 
 
 def predicted_codes(column):
-    matrix, _ = ENCODER.encode_features(as_table(column), for_predict=True)
-    return matrix.codes.tolist()
+    return ENCODER.encode_to_predict(as_table(column))[0].tolist()
 
 
 def class_codes(column):

@@ -167,15 +167,12 @@ def test_records_without_a_meaning(row, label, column, rule):
 def test_prediction_keeps_every_record():
     X = [[None, 1, "cook", "A"], ["x", math.inf, None, "A"], [math.inf, None, "x", None]]
     for build in (lambda: X, lambda: np.array(X, dtype=object)):
-        matrix, keep = DomainEncoder(DOMAIN, invalid="raise").encode_features(
-            build(), for_predict=True
-        )
-        assert keep.all()
+        codes, _ = DomainEncoder(DOMAIN, invalid="raise").encode_to_predict(build())
         # 17…90 has its midpoint at 53.5, an edge, which belongs to the cell below.
-        assert matrix.codes[:, 0].tolist() == [36, 36, 73]
-        assert matrix.codes[:, 1].tolist()[1:] == [254, 255]
-        assert matrix.codes[:, 2].tolist() == [1, 2, 2]
-        assert matrix.codes[:, 3].tolist() == [0, 0, 3]
+        assert codes[:, 0].tolist() == [36, 36, 73]
+        assert codes[:, 1].tolist()[1:] == [254, 255]
+        assert codes[:, 2].tolist() == [1, 2, 2]
+        assert codes[:, 3].tolist() == [0, 0, 3]
 
 
 VALUES = st.one_of(
@@ -198,20 +195,20 @@ def test_a_record_is_encoded_by_itself(rows, labels, thresholds):
     encoder = DomainEncoder(DOMAIN, thresholds=thresholds)
     labels = labels[: len(rows)]
     matrix, keep = encoder.encode_features(rows)
-    predicted, _ = encoder.encode_features(rows, for_predict=True)
+    predicted, _ = encoder.encode_to_predict(rows)
     singles = []
     for index, row in enumerate(rows):
         alone, kept = encoder.encode_features([row])
         assert keep[index] == kept[0]
         if kept[0]:
             assert (matrix.codes[index] == alone.codes[0]).all()
-        alone, _ = encoder.encode_features([row], for_predict=True)
-        assert (predicted.codes[index] == alone.codes[0]).all()
+        alone, _ = encoder.encode_to_predict([row])
+        assert (predicted[index] == alone[0]).all()
         single = encoder.encode([row], labels[index : index + 1])
         singles += zip(single.matrix.codes.tolist(), single.labels.tolist(), strict=True)
     table = encoder.encode(rows, labels)
     assert list(zip(table.matrix.codes.tolist(), table.labels.tolist(), strict=True)) == singles
-    assert (predicted.codes < predicted.n_codes).all()
+    assert (predicted < encoder.n_codes).all()
 
 
 @given(st.lists(st.tuples(*[VALUES] * 2), min_size=1, max_size=5))

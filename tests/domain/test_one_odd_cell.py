@@ -156,7 +156,7 @@ def test_rows_of_another_width_or_none_are_dropped():
             ):
                 DomainEncoder(DOMAIN, invalid="raise").encode(more, y)
             with pytest.raises(ParameterError, match="Expected 2D|is expecting 3 features") as said:
-                DomainEncoder(DOMAIN).encode_features(more, for_predict=True)
+                DomainEncoder(DOMAIN).encode_to_predict(more)
             assert "abc" not in str(said.value)
     # A record that is whole, in any form that a row may have.
     pd = pytest.importorskip("pandas")

@@ -109,7 +109,7 @@ def test_an_arrow_schema_is_refused_by_its_types():
                 ENCODER.check(read)
             assert caught.value.parameter == "b" and "2020" not in str(caught.value)
             with pytest.raises(ParameterTypeError, match=text):
-                ENCODER.encode_features(read, for_predict=True)
+                ENCODER.encode_to_predict(read)
         labels = table["b"]
         for y in (labels, labels.chunk(0), table.select(["b"])):
             with pytest.raises(ParameterTypeError, match=text) as caught, warnings.catch_warnings():

@@ -54,7 +54,7 @@ def test_no_number_is_read_by_numpy_s_settings(odd, told):
             for table in (X, X.astype(object), X.tolist(), *narrow(X)):
                 y = [row[0] for row in np.asarray(table, object)]
                 assert encoder.encode(table, y).targets[-1] == 2**16 // 6
-                assert encoder.encode_features(table, for_predict=True)[1].all()
+                assert len(encoder.encode_to_predict(table)[0]) == 2
                 assert domain.check(table, y).records == 2
 
 

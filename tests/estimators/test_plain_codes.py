@@ -79,7 +79,7 @@ def test_codes_of_a_feature_are_those_of_the_encoder():
     ]
     encoder = DomainEncoder(Domain(features=features, classes=["no", "yes"]))
     odd = [["?", "?", "?", "?", "?"], [None] * 5]
-    unknown, missing = encoder.encode_features(odd, for_predict=True)[0].codes.tolist()
+    unknown, missing = encoder.encode_to_predict(odd)[0].tolist()
     found = [FeatureCodes.of(encoder, place) for place in range(5)]
     assert [codes.unknown for codes in found] == unknown
     assert [codes.missing for codes in found] == missing

@@ -90,7 +90,7 @@ def plain(forest) -> list[list[dict[str, Any]]]:
 
 def test_every_record_ends_in_its_leaf(forest, plain):
     records = [list(record) for record in product(*VALUES)][::3]
-    codes = ENCODER.encode_features(records, for_predict=True)[0].codes
+    codes = ENCODER.encode_to_predict(records)[0]
     leaves = forest.leaves(codes)
     for tree, expected in zip(plain, leaves, strict=True):
         assert [values_of(tree)(record)[0] for record in records] == expected.tolist()

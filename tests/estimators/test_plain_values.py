@@ -175,11 +175,11 @@ def test_numbers_are_read_as_the_encoder_reads_them():
     middle = encoder.encode_features([[1.5]])[0].codes[0, 0]
     for value in [*NUMBERS, *TEXTS, *PLAIN_VALUES]:
         found = MODEL._read([value])[0]
-        code = encoder.encode_features([[value]], for_predict=True)[0].codes[0, 0]
+        code = encoder.encode_to_predict([[value]])[0][0, 0]
         if found is None or found is UNKNOWN:
             assert code == middle
         else:
-            assert code == encoder.encode_features([[found]], for_predict=True)[0].codes[0, 0]
+            assert code == encoder.encode_to_predict([[found]])[0][0, 0]
 
 
 @pytest.mark.parametrize("value", [[1], {"a": 1}, (), b"1", 1j, np.int64(3)])
