@@ -10,6 +10,7 @@ from typing import Any
 from dpforest.command_line.answers import Answer, WritingResult, Written
 from dpforest.command_line.models import holds_draft, read_model
 from dpforest.exceptions import ParameterError
+from dpforest.exports.sql_words import MAY_BE_SEVERAL, may_be_several
 from dpforest.writing import check_new, new_file
 
 #: A forest by the form that is asked for: text, or bytes that no terminal shows.
@@ -63,9 +64,9 @@ def _check_output(chosen: argparse.Namespace) -> None:
 
 def _check_table(names: Sequence[str]) -> None:
     """Refuse one word with a point in it, which may be a name or two."""
-    if len(names) == 1 and "." in names[0]:
+    if len(names) == 1 and may_be_several(names[0]):
         raise ParameterError(
-            "--table", names[0], "has a point in it, so that it may be one name, or a schema's and "
-            "a table's", "Write names apart, such as --table clinic records; one name with a point "
-            f"is for Python: to_sql(table={(names[0],)})",
+            "--table", names[0], MAY_BE_SEVERAL,
+            "Write names apart, such as --table clinic records; one name with a point is for "
+            f"Python: to_sql(table={(names[0],)})",
         )  # fmt: skip

@@ -13,7 +13,7 @@ from dpforest.exports.sql_inputs import Codes
 from dpforest.exports.sql_links import mean_shares, means, probabilities
 from dpforest.exports.sql_scores import rules_shares, trees_scores
 from dpforest.exports.sql_stages import Stages
-from dpforest.exports.sql_words import quoted_name
+from dpforest.exports.sql_words import MAY_BE_SEVERAL, may_be_several, quoted_name
 
 #: Bytes of a SELECT, unless more are allowed.
 MOST_BYTES = 4_000_000
@@ -128,7 +128,7 @@ def _checked_table(table: Any) -> tuple[str, ...]:
             "table", table, "must be a name, or the names of a schema and a table",
             'Write for instance table="records" or table=("clinic", "records")',
         )  # fmt: skip
-    if isinstance(table, str) and "." in table:
+    if isinstance(table, str) and may_be_several(table):
         _refuse_point(table)
     return tuple(parts)
 
@@ -138,8 +138,8 @@ def _refuse_point(table: str) -> NoReturn:
     parts = tuple(table.split("."))
     parts = parts if all(parts) else ("clinic", "records")
     raise ParameterError(
-        "table", table, "has a point in it, so that it may be one name, or a schema's and a "
-        "table's", f"Write table={parts} for a table of a schema, or table={(table,)} for one name",
+        "table", table, MAY_BE_SEVERAL,
+        f"Write table={parts} for a table of a schema, or table={(table,)} for one name",
     )  # fmt: skip
 
 

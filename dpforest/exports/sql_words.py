@@ -15,6 +15,13 @@ _TERMS = 50
 _SURE_DIGITS, _SURE_PLACES = 15, 22
 #: Powers of two that are whole numbers of 64 bits.
 _STEP = 62
+#: What is said of a table's name by itself that `may_be_several`.
+MAY_BE_SEVERAL = "has a point in it, so that it may be one name, or a schema's and a table's"
+
+
+def may_be_several(name: str) -> bool:
+    """Tell whether a name by itself may stand for a schema's and a table's."""
+    return "." in name
 
 
 def quoted_name(name: str) -> str:
