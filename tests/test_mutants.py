@@ -83,7 +83,7 @@ WITHOUT = {
         domain/findings domain/near domain/comparing domain/showing domain/facts
         estimators/compiling""",
     "structures drawn from public words, and the place of a record in them": """
-        trees/random/kernels/reach trees/random/kernels/slots
+        trees/random/kernels/leaf_sets trees/random/kernels/slots
         records/kernels/prefetch
         trees/random/kernels/block_math trees/multinomial/segments""",
     "formats of what was released": """

@@ -245,11 +245,11 @@ def _partitions(
 
 
 def _apart(rows: Rows, labels: list[Any], setting: Setting) -> Any:
-    from dpforest.dask.collections import apart
+    from dpforest.dask.collections import features_and_target
 
     together, wider = _with_target(rows, labels, setting)
     parts = wider.parts(together)
-    return [apart(containers._frame(part, wider), setting.target) for part in parts]
+    return [features_and_target(containers._frame(part, wider), setting.target) for part in parts]
 
 
 def _dask_frame(rows: Rows, labels: list[Any], setting: Setting) -> Any:

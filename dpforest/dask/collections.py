@@ -102,7 +102,7 @@ class DaskTable(Source):
 
         if isinstance(self._y, str):
             # Taken apart on the worker: read for one column, files may be cut otherwise.
-            return [delayed(apart)(part, self._y) for part in partitions(self._X)]
+            return [delayed(features_and_target)(part, self._y) for part in partitions(self._X)]
         both = zip(self._features(), self._labels(), strict=True)
         return [delayed(pair)(X, y) for X, y in both]
 
@@ -147,7 +147,7 @@ def _name_of(labels: Any) -> Any:
     return labels.name if hasattr(labels, "to_frame") else None
 
 
-def apart(frame: Any, target: str) -> tuple[Any, Any]:
+def features_and_target(frame: Any, target: str) -> tuple[Any, Any]:
     """Features and target of a partition."""
     return frame.drop(columns=[target]), frame[target]
 

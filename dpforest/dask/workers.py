@@ -171,7 +171,7 @@ def reading_partitions() -> Iterator[None]:
         raise_alone(unreadable("a partition", error, _ALONE))
 
 
-def told_alone(task: Callable[P, R]) -> Callable[P, R]:
+def without_values_in_errors(task: Callable[P, R]) -> Callable[P, R]:
     """Decorate a task: a worker logs what it raises, and a library's error may quote a value."""
 
     @wraps(task)
@@ -196,7 +196,7 @@ def encode_part(pair: tuple[Any, Any], encoder: DomainEncoder, place: str) -> Ta
         return StreamError(place, str(error), "Write it as the domain says")
 
 
-@told_alone
+@without_values_in_errors
 def size_of(table: Table | DPForestError, key: bytes) -> tuple[int, bytes] | DPForestError:
     """Read a partition: its records and a mark to know them again, or what is wrong with it."""
     if isinstance(table, DPForestError):
@@ -204,7 +204,7 @@ def size_of(table: Table | DPForestError, key: bytes) -> tuple[int, bytes] | DPF
     return table.n_records, mark_of(table, key)
 
 
-@told_alone
+@without_values_in_errors
 def chunk_of(table: Table | DPForestError, first: int, mark: bytes, key: bytes) -> Chunk:
     """A chunk that stays on a worker, with room for what countings keep.
 
@@ -220,14 +220,14 @@ def chunk_of(table: Table | DPForestError, first: int, mark: bytes, key: bytes) 
     return Chunk(table, first)
 
 
-@told_alone
+@without_values_in_errors
 def count_chunks(question: bytes, packets: list[Any], chunks: list[Chunk]) -> NDArray[np.integer]:
     """Sum what some chunks add; runs on a worker."""
     counting = opened(question, packets)
     return narrow(sum_of(map(counting.count, chunks)))
 
 
-@told_alone
+@without_values_in_errors
 def add_up(parts: list[NDArray[np.integer]]) -> NDArray[np.integer]:
     """Sum of sums; on a worker."""
     total = parts[0].astype(np.int64)

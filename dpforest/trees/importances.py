@@ -36,11 +36,11 @@ def spread_by_feature(
         pairs = sizes.reshape(n_trees, n_nodes, 2, -1).sum(axis=3)
         totals = weighted.reshape(n_trees, n_nodes, 2, -1, n_columns).sum(axis=3)
         means = totals / np.maximum(pairs, least)[..., None]
-        apart = ((means[:, :, 0] - means[:, :, 1]) ** 2).sum(axis=2)
+        squares = ((means[:, :, 0] - means[:, :, 1]) ** 2).sum(axis=2)
         weight = pairs.prod(axis=2) / np.maximum(pairs.sum(axis=2), least)
         own = feature[:, n_nodes - 1 : 2 * n_nodes - 1]
         used = own >= 0
-        np.add.at(spread, own[used], (apart * weight)[used])
+        np.add.at(spread, own[used], (squares * weight)[used])
     return spread
 
 

@@ -18,7 +18,7 @@ from dpforest.trees.base import TableFacts
 from dpforest.trees.boosted.counts import CountScore, NodeCounts
 from dpforest.trees.boosted.parts import NodeSums, Siblings, SplitScore
 from dpforest.trees.boosted.queries import Additions, LeafSums, LevelSums
-from dpforest.trees.boosted.split_weights import SplitWeights, apart
+from dpforest.trees.boosted.split_weights import SplitWeights, sibling_distances
 from dpforest.trees.multinomial.cells import Boxes
 from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.multinomial.segments import Heap, Splits
@@ -135,7 +135,7 @@ class Growth:
     def learn(self, released: Released, variance: float) -> None:
         """Learn from released sums, of such a variance, what the last splits set apart."""
         sums, sizes = self._parted(released)
-        self._weights.learn(self._drawn, apart(sums, sizes, variance**0.5))
+        self._weights.learn(self._drawn, sibling_distances(sums, sizes, variance**0.5))
 
     def _parted(self, released: Released) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Residual sums of nodes, and numbers of their records."""

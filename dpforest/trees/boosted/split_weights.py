@@ -27,7 +27,9 @@ _SMALLEST = 2.0**-60
 _LEAST_NOISE = 2.0**-500
 
 
-def apart(sums: NDArray[np.int64], sizes: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
+def sibling_distances(
+    sums: NDArray[np.int64], sizes: NDArray[np.float64], noise: float
+) -> NDArray[np.float64]:
     """Distance of each two siblings, in deviations of the noise beyond one; from 0 to 4.
 
     Parameters
@@ -101,34 +103,34 @@ class SplitWeights:
     def __init__(self, starts: NDArray[np.int64], ordered: NDArray[np.bool_]) -> None:
         self._starts, self._sizes = starts[:-1], np.diff(starts)
         self._feature = np.repeat(np.arange(ordered.size), self._sizes)
-        self._told = np.zeros(self._feature.size)
-        places = np.arange(self._told.size)[:, None] + _NEAR
-        self._places = np.clip(places, 0, self._told.size - 1)
+        self._sums = np.zeros(self._feature.size)
+        places = np.arange(self._sums.size)[:, None] + _NEAR
+        self._places = np.clip(places, 0, self._sums.size - 1)
         own = self._feature[self._places] == self._feature[:, None]
         cuts = ordered[self._feature][:, None] | (_NEAR == 0)
         self._near = own & cuts & (places == self._places)
 
-    def learn(self, cells: NDArray[np.int64], told: NDArray[np.float64]) -> None:
-        """Add what splits told.
+    def learn(self, cells: NDArray[np.int64], distances: NDArray[np.float64]) -> None:
+        """Add distances of siblings to the splits that made them.
 
         Parameters
         ----------
         cells : ndarray of int64, shape (n,)
             Flat places of splits that were drawn; -1 where there was no candidate.
-        told : ndarray of float64, shape (n,)
-            From `apart`.
+        distances : ndarray of float64, shape (n,)
+            From `sibling_distances`.
         """
-        np.add.at(self._told, cells[cells >= 0], told[cells >= 0])
+        np.add.at(self._sums, cells[cells >= 0], distances[cells >= 0])
 
     def weights(self) -> NDArray[np.float64]:
         """Weights of all candidates, 1 in all."""
         sizes = self._sizes[self._feature]
-        known = (1.0 / self._told.size + 1.0 / (self._sizes.size * sizes)) / 2.0
-        whole = self._told.sum()
+        known = (1.0 / self._sums.size + 1.0 / (self._sizes.size * sizes)) / 2.0
+        whole = self._sums.sum()
         if not whole:
             return known
-        of_features = np.add.reduceat(self._told, self._starts)[self._feature] / sizes
-        parts = self._told / self._near.sum(axis=1)
+        of_features = np.add.reduceat(self._sums, self._starts)[self._feature] / sizes
+        parts = self._sums / self._near.sum(axis=1)
         of_near = np.where(self._near, parts[self._places], 0.0).sum(axis=1)
         return (1.0 - _LEARNT) * known + _LEARNT * (of_features + of_near) / (2.0 * whole)
 

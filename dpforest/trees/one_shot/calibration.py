@@ -142,9 +142,9 @@ def fit_logistic(
         weights /= weights.sum()
         sides = weights.sum(axis=1), weights.sum(axis=0)
         mean = np.array([sides[0] @ slopes, sides[1] @ intercepts])
-        apart = [sides[0] @ (slopes - mean[0]) ** 2, sides[1] @ (intercepts - mean[1]) ** 2]
+        variances = [sides[0] @ (slopes - mean[0]) ** 2, sides[1] @ (intercepts - mean[1]) ** 2]
         # Never narrower than two steps of this grid.
-        width = np.maximum(4.0 * np.sqrt(apart), 2.0 * (high - low) / _GRID_POINTS)
+        width = np.maximum(4.0 * np.sqrt(variances), 2.0 * (high - low) / _GRID_POINTS)
         low, high = np.maximum(low, mean - width), np.minimum(high, mean + width)
     return float(mean[0]), float(mean[1])
 

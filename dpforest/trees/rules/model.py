@@ -135,8 +135,8 @@ class RuleModel(LogOddsModel):
                 for side, size in zip(sides, sizes, strict=True)
             )
             weight = sizes[0] * sizes[1] / sum(sizes)
-            apart = float(((left - right) ** 2).sum()) * weight
-            np.add.at(effect, list(node.direction.features), apart * spans / spans.sum())
+            gain = float(((left - right) ** 2).sum()) * weight
+            np.add.at(effect, list(node.direction.features), gain * spans / spans.sum())
         total = effect.sum()
         return effect / total if total else effect
 

@@ -11,7 +11,7 @@ import pytest
 from dpforest.records.base import Chunk
 from dpforest.trees.boosted.counts import Memberships
 from dpforest.trees.boosted.growth import Candidates, CountedGrowth, Growth
-from dpforest.trees.boosted.split_weights import SplitWeights, apart
+from dpforest.trees.boosted.split_weights import SplitWeights, sibling_distances
 from dpforest.trees.multinomial.memory import LevelMemory
 from dpforest.trees.random.bins import public_bins
 from dpforest.trees.scored.gradients import GradientLattice, Gradients
@@ -96,8 +96,8 @@ def test_siblings_are_as_far_apart_as_noise_is_exceeded():
     for noise in (10.0, 20.0, 1000.0):
         deviation = noise * math.hypot(100, 300) / 400
         expected = min(max(between / deviation - 1, 0.0), 4.0)
-        assert apart(sums, sizes, noise) == pytest.approx([expected])
-    assert apart(sums, np.array([-5.0, 0.0]), 1e9)[0] == 0, "sizes may be noise"
+        assert sibling_distances(sums, sizes, noise) == pytest.approx([expected])
+    assert sibling_distances(sums, np.array([-5.0, 0.0]), 1e9)[0] == 0, "sizes may be noise"
 
 
 def test_noise_alone_tells_as_little_as_it_must():
@@ -106,10 +106,10 @@ def test_noise_alone_tells_as_little_as_it_must():
     generator = np.random.default_rng(5)
     for n_columns, expected in ((1, 0.1666), (3, 0.1394)):
         noise = np.rint(generator.normal(0, 100, (20_000, n_columns))).astype(np.int64)
-        told = apart(noise, np.full(20_000, 1000.0), 100.0)
-        assert told.mean() == pytest.approx(expected, abs=0.015) and told.max() <= 4
+        luck = sibling_distances(noise, np.full(20_000, 1000.0), 100.0)
+        assert luck.mean() == pytest.approx(expected, abs=0.015) and luck.max() <= 4
         signal = noise + np.tile([[400], [0]], (10_000, 1)) * (np.arange(n_columns) == 0)
-        assert apart(signal, np.full(20_000, 1000.0), 100.0).mean() > 4 * told.mean()
+        assert sibling_distances(signal, np.full(20_000, 1000.0), 100.0).mean() > 4 * luck.mean()
 
 
 def growth_of(kind, facts):

@@ -73,12 +73,12 @@ def _score_cuts(
 ) -> None:
     """Score the cuts after each bin of an ordered feature; ``left`` is scratch."""
     left[:] = 0
-    score = _apart(left, whole, n_columns) * factor
+    score = _distance(left, whole, n_columns) * factor
     for cell in range(out.size):
         # Without records it moves nothing, and deep nodes have few of them.
         if cells[cell, left.size] != 0:
             _add_centred(cells[cell], centre, left)
-            score = _apart(left, whole, n_columns) * factor
+            score = _distance(left, whole, n_columns) * factor
         out[cell] = score
 
 
@@ -103,7 +103,7 @@ def _score_values(
         if living[cell]:
             left[:] = 0
             _add_centred(cells[cell], centre, left)
-            out[cell] = _apart(left, whole, n_columns) * factor
+            out[cell] = _distance(left, whole, n_columns) * factor
 
 
 @kernel(forceinline=True)
@@ -123,7 +123,7 @@ def _centred_sum(sums: NDArray, begin: int, end: int, centre: NDArray, out: NDAr
 
 
 @kernel(forceinline=True)
-def _apart(left: NDArray, whole: NDArray, n_columns: int) -> int:
+def _distance(left: NDArray, whole: NDArray, n_columns: int) -> int:
     """Half the L1 of what is left and of what is right; of one column the whole.
 
     The last of several columns is what the others lack.

@@ -17,7 +17,7 @@ CLIPS = "clip", "clip_of_much", "clip_of_means", "most_clip_of_means"
 #: Settings that are whole numbers, and those that are numbers above 0.
 COUNTS = "cycles", "pure_cycles", "max_bins", "few_cycles", "few_pure_cycles", "few_bins"
 SIZES = (
-    "reach", "reach_of_means", "length", "least", "most", "clip_strength", "mean_signal",
+    "scale", "scale_of_means", "length", "least", "most", "clip_strength", "mean_signal",
     "bend_signal", "pure_bend_signal", "much_strength",
 )  # fmt: skip
 
@@ -52,7 +52,7 @@ class InTurnSettings:
         more than bends, and than asking again.
     bend_signal, pure_bend_signal : float
         R / sqrt(D), and in pure epsilon R / D, from which they are known.
-    reach, reach_of_means : float
+    scale, scale_of_means : float
         Standard deviation of a curve, in log-odds, before anything is known: one of these times
         ``factors``, which one the released sums themselves say.
     factors : tuple of float
@@ -89,8 +89,8 @@ class InTurnSettings:
     few_bins: int = 8
     bend_signal: float = 50.0
     pure_bend_signal: float = 80.0
-    reach: float = 1.0
-    reach_of_means: float = 0.3
+    scale: float = 1.0
+    scale_of_means: float = 0.3
     factors: tuple[float, ...] = (0.125, 0.25, 0.5, 1.0, 2.0)
     length: float = 0.5
     line: float = 0.3

@@ -24,7 +24,7 @@ _MOST_ROWS = 2.0**62
 
 
 def covariance(n_bins: int, n_values: int, settings: InTurnSettings) -> NDArray[np.float64]:
-    """Covariance of a curve's values at its bins for a reach of 1, before anything is known.
+    """Covariance of a curve's values at its bins for a scale of 1, before anything is known.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ def covariance(n_bins: int, n_values: int, settings: InTurnSettings) -> NDArray[
     """
     found = np.eye(n_bins)
     place = (2.0 * np.arange(n_values) + 1.0) / max(n_values, 1) - 1.0
-    apart = np.abs(place[:, None] - place[None, :])
-    decays = np.exp(-apart / settings.length)
+    distances = np.abs(place[:, None] - place[None, :])
+    decays = np.exp(-distances / settings.length)
     lines = _LINE * np.outer(place, place)
     found[:n_values, :n_values] = (1.0 - settings.line) * decays + settings.line * lines
     return found + _JITTER * np.eye(n_bins)
@@ -71,7 +71,7 @@ class Posterior:
 
     @classmethod
     def of(cls, before: NDArray[np.float64], curvature: NDArray[np.float64]) -> Posterior:
-        """Take apart what depends neither on the noise nor on the reach."""
+        """Take apart what depends neither on the noise nor on the scale."""
         seen = curvature[:, None] * before * curvature[None, :]
         roots, vectors = np.linalg.eigh(seen)
         back = (before * curvature[None, :]) @ vectors
@@ -88,10 +88,10 @@ class Posterior:
         return measured if self.vectors is None else self.vectors.T @ measured
 
     def evidence(
-        self, measured: NDArray[np.float64], variance: float, reaches: NDArray[np.float64]
+        self, measured: NDArray[np.float64], variance: float, scales: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Log likelihood of what was measured for each reach, up to a constant."""
-        spread = reaches[:, None] ** 2 * self.roots + variance
+        """Log likelihood of what was measured for each scale, up to a constant."""
+        spread = scales[:, None] ** 2 * self.roots + variance
         found: NDArray[np.float64] = -0.5 * (
             np.log(spread) + self._turned(measured) ** 2 / spread
         ).sum(axis=1)
@@ -101,11 +101,11 @@ class Posterior:
         self,
         measured: NDArray[np.float64],
         variance: float,
-        reaches: NDArray[np.float64],
+        scales: NDArray[np.float64],
         weights: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        """Posterior mean of the curve over reaches of these weights, shape (n_bins,)."""
-        squares = reaches[:, None] ** 2
+        """Posterior mean of the curve over scales of these weights, shape (n_bins,)."""
+        squares = scales[:, None] ** 2
         shrunk = weights @ (squares / (squares * self.roots + variance))
         wanted = shrunk * self._turned(measured)
         found: NDArray[np.float64] = (
@@ -115,15 +115,15 @@ class Posterior:
 
 
 def shares_of(evidence: NDArray[np.float64], feature: int) -> NDArray[np.float64]:
-    """Probabilities of one feature's reaches, from log likelihoods of the reaches of all.
+    """Probabilities of one feature's scales, from log likelihoods of the scales of all.
 
-    How often each reach occurs among features is not known beforehand: it is what makes all
+    How often each scale occurs among features is not known beforehand: it is what makes all
     evidence likely, as a few steps of expectation and maximization find it, with one feature more
-    of each reach.
+    of each scale.
 
     Parameters
     ----------
-    evidence : ndarray of float64, shape (D, n_reaches)
+    evidence : ndarray of float64, shape (D, n_scales)
         Nothing, all 0, of a feature that was not asked for yet.
     feature : int
     """

@@ -66,9 +66,9 @@ class Curves:
         self.history = ScoreHistory(self.base)
         self.variance = bridge.event(Role.SUMS).variance / GRADIENT_STEPS**2
         curvature = _curvature(prior, shape, facts.is_regression)
-        reach = shape.settings.reach_of_means if facts.is_regression else shape.settings.reach
-        self.reaches = reach * np.array(shape.settings.factors)
-        self.evidence = np.zeros((len(sizes), self.reaches.size))
+        scale = shape.settings.scale_of_means if facts.is_regression else shape.settings.scale
+        self.scales = scale * np.array(shape.settings.factors)
+        self.evidence = np.zeros((len(sizes), self.scales.size))
         self.posteriors = [self._posteriors(f, size, curvature) for f, size in enumerate(sizes)]
         self.values = [np.zeros((size.size, curvature.size)) for size in sizes]
         self.measured = [np.zeros_like(values) for values in self.values]
@@ -99,9 +99,9 @@ class Curves:
         variance = self.variance * squares / total**2
         measured = self.measured[feature] / total
         self.evidence[feature] = sum(
-            one.evidence(measured[:, k], variance, self.reaches) for k, one in enumerate(posteriors)
+            one.evidence(measured[:, k], variance, self.scales) for k, one in enumerate(posteriors)
         )
-        shares = self.reaches, shares_of(self.evidence, feature)
+        shares = self.scales, shares_of(self.evidence, feature)
         wanted = np.column_stack(
             [one.mean(measured[:, k], variance, *shares) for k, one in enumerate(posteriors)]
         )

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.kernels.compiling import kernel
+from dpforest.trees.random.kernels.leaf_sets import features_used
 from dpforest.trees.random.kernels.random_trees import descend
-from dpforest.trees.random.kernels.reach import features_used
 
 #: Features of a tree that is looked up.
 MOST_USED = 3

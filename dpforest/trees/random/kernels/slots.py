@@ -4,7 +4,7 @@ A slot is a number that tells a record's leaf. Which one serves depends on the t
 
 * **Cells.** Where its features have few codes together, the codes are the digits of the slot: a
   multiplication a feature, of many records at once, and no look-up.
-* **Sets of leaves.** Otherwise each of its features says which leaves are in reach, see ``reach``.
+* **Sets of leaves.** Otherwise each of its features says which leaves are left, see ``leaf_sets``.
   Two features that have few codes together share a table, so four take two look-ups. The one leaf
   that is left has a place, which is the slot; levels below the sixth are walked.
 * **Leaves.** Trees on many features, and short tables, are walked.
@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.kernels.compiling import kernel
-from dpforest.trees.random.kernels.random_trees import descend, descend_from
-from dpforest.trees.random.kernels.reach import (
+from dpforest.trees.random.kernels.leaf_sets import (
     MAX_DEPTH,
     N_PLACES,
     features_used,
-    fill_reach,
+    fill_leaf_sets,
     leaves_of_places,
     place_of,
 )
+from dpforest.trees.random.kernels.random_trees import descend, descend_from
 
 #: Features of a tree that is not walked, at most.
 MOST_USED = 6
@@ -220,16 +220,16 @@ def _fill_sets(
     feature: NDArray, mask: NDArray, top: int, used: NDArray, sizes: NDArray, tables: NDArray,
     starts: NDArray, sets: NDArray,
 ) -> None:  # fmt: skip
-    """Sets of leaves that are in reach of every entry of a tree's tables."""
-    reach = np.empty((used.size, 64 * mask.shape[1]), np.uint64)
-    fill_reach(feature, mask, top, used, reach)
+    """Sets of leaves that a record may lie in by every entry of a tree's tables."""
+    leaf_sets = np.empty((used.size, 64 * mask.shape[1]), np.uint64)
+    fill_leaf_sets(feature, mask, top, used, leaf_sets)
     row = np.zeros(sizes.size, np.int64)
     for j in range(used.size):
         row[used[j]] = j
     for t in range(tables.shape[0]):
         first, second, n_codes = tables[t]
         own = sets[starts[t] : starts[t + 1]]
-        of_first, of_second = reach[row[first]], reach[row[second]]
+        of_first, of_second = leaf_sets[row[first]], leaf_sets[row[second]]
         alone = n_codes == 0
         if alone:
             n_codes = own.size
@@ -272,7 +272,7 @@ def _find_places(
     columns: NDArray, first: int, count: int, tables: NDArray, starts: NDArray, sets: NDArray,
     more: NDArray, reached: NDArray, slot: NDArray,
 ) -> None:  # fmt: skip
-    """Places of the one leaf that is in reach; two tables a pass."""
+    """Places of the one leaf that is left; two tables a pass."""
     last = tables.shape[0] - 1
     for j in range(0, tables.shape[0], 2):
         k = min(j + 1, last)

@@ -118,10 +118,10 @@ def _find(columns, direction, edge, key, table, keys, firsts):
 def parted_alike(one, edge, other, other_edge):
     """True if two cuts have the same records together; ``one`` and ``other`` are columns."""
     turned = (one[0] <= edge) != (other[0] <= other_edge)
-    apart = 0
+    n_different = 0
     for i in range(one.size):
-        apart += ((one[i] <= edge) != (other[i] <= other_edge)) != turned
-    return apart == 0
+        n_different += ((one[i] <= edge) != (other[i] <= other_edge)) != turned
+    return n_different == 0
 
 
 @kernel()

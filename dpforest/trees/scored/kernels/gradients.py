@@ -86,10 +86,10 @@ def odds_gradients(
         expectations(scores[first : first + count], expected, scratch)
         for i in range(count):
             row, score, share = rows[first + i], scores[first + i, 0], expected[i]
-            apart = labels[first + i] / unit - share
-            known = score == score and -1.0 <= apart <= 1.0  # false for NaN
+            residual = labels[first + i] / unit - share
+            known = score == score and -1.0 <= residual <= 1.0  # false for NaN
             # A quotient, since a product with its inverse may fall short of 1.
             larger = max(share, 1.0 - share) if weighted else 1.0
-            kept = np.int64(apart / larger * steps) if known else 0
+            kept = np.int64(residual / larger * steps) if known else 0
             row[0] = min(max(kept, -most), most)
             row[1] = np.int32(share * (1.0 - share) / larger * bend_steps) if known else 0

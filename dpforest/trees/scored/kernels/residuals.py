@@ -157,6 +157,6 @@ def target_residuals(
         expectations(scores[first : first + count], expected, scratch)
         for i in range(count):
             score = scores[first + i, 0]
-            apart = targets[first + i] / target_steps - expected[i]
-            kept = apart if -1.0 <= apart <= 1.0 and score == score else 0.0  # none for NaN
+            residual = targets[first + i] / target_steps - expected[i]
+            kept = residual if -1.0 <= residual <= 1.0 and score == score else 0.0  # none for NaN
             residuals[first + i, 0] = min(max(np.int32(kept * steps), -most), most)

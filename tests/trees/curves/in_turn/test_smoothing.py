@@ -16,13 +16,13 @@ SETTINGS = InTurnSettings(length=0.5, line=0.3)
 REACH = 1.5
 
 
-REACHES = np.array([REACH / 10, REACH])
+SCALES = np.array([REACH / 10, REACH])
 SURE = np.array([0.0, 1.0])
 
 
 def mean_of(posterior: Posterior, measured: np.ndarray, variance: float) -> np.ndarray:
-    """The mean for one reach."""
-    return posterior.mean(measured, variance, REACHES, SURE)
+    """The mean for one scale."""
+    return posterior.mean(measured, variance, SCALES, SURE)
 
 
 def posterior_of(n_bins: int, n_values: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -41,16 +41,16 @@ def test_means_are_those_of_the_textbook(n_values, missing, variance, seed):
         np.array([0.3, 0.7]),
     )
     means, likely = [], []
-    for reach in REACHES:
-        seen = reach**2 * H @ before @ H + variance * np.eye(curvature.size)
-        means.append(reach**2 * before @ H @ np.linalg.solve(seen, measured))
+    for scale in SCALES:
+        seen = scale**2 * H @ before @ H + variance * np.eye(curvature.size)
+        means.append(scale**2 * before @ H @ np.linalg.solve(seen, measured))
         sign, size = np.linalg.slogdet(seen)
         assert sign > 0
         likely.append(-0.5 * (size + measured @ np.linalg.solve(seen, measured)))
     expected = weights @ np.array(means)
-    found = posterior.mean(measured, variance, REACHES, weights)
+    found = posterior.mean(measured, variance, SCALES, weights)
     assert found == pytest.approx(expected, rel=1e-5, abs=1e-6 * np.abs(expected).max())
-    evidence = posterior.evidence(measured, variance, REACHES)
+    evidence = posterior.evidence(measured, variance, SCALES)
     assert np.diff(evidence) == pytest.approx(np.diff(likely), rel=1e-4, abs=1e-4)
 
 
@@ -105,10 +105,10 @@ def test_categories_are_weighed_as_a_diagonal_is():
     plain, alone = Posterior.of(before, curvature), Posterior.of_alone(curvature)
     measured, weights = np.random.default_rng(3).normal(size=7, scale=60.0), np.array([0.4, 0.6])
     for variance in (1e-3, 900.0, 1e6):
-        expected = plain.mean(measured, variance, REACHES, weights)
-        assert alone.mean(measured, variance, REACHES, weights) == pytest.approx(expected)
-        likely = plain.evidence(measured, variance, REACHES)
-        assert alone.evidence(measured, variance, REACHES) == pytest.approx(likely)
+        expected = plain.mean(measured, variance, SCALES, weights)
+        assert alone.mean(measured, variance, SCALES, weights) == pytest.approx(expected)
+        likely = plain.evidence(measured, variance, SCALES)
+        assert alone.evidence(measured, variance, SCALES) == pytest.approx(likely)
 
 
 def test_neighbours_go_together_and_no_direction_is_impossible():
@@ -144,21 +144,21 @@ def test_absurdly_many_declared_rows_make_sizes_that_can_be_stored_and_squared(r
     assert (found > 0).all() and (found**2 < LARGEST).all()
 
 
-def test_reaches_are_told_by_what_was_measured():
-    """Of 40 curves those of a large reach are found, and the others are not taken for one."""
+def test_scales_are_told_by_what_was_measured():
+    """Of 40 curves those of a large scale are found, and the others are not taken for one."""
     before, curvature = posterior_of(9, 8)
     posterior, generator = Posterior.of(before, curvature), np.random.default_rng(6)
-    reaches, root, evidence = np.array([0.02, 0.2, 2.0]), np.linalg.cholesky(before), []
+    scales, root, evidence = np.array([0.02, 0.2, 2.0]), np.linalg.cholesky(before), []
     for feature in range(40):
         curve = (2.0 if feature < 10 else 0.02) * root @ generator.normal(size=9)
         measured = curvature * curve + 5.0 * generator.normal(size=9)
-        evidence.append(posterior.evidence(measured, 25.0, reaches))
+        evidence.append(posterior.evidence(measured, 25.0, scales))
     shares = np.array([shares_of(np.array(evidence), feature) for feature in range(40)])
     assert shares.sum(axis=1) == pytest.approx(np.ones(40))
     assert shares[:10, 2].min() > 0.9 and shares[10:, 2].max() < 0.01
 
 
-def test_reaches_that_nothing_tells_apart_are_as_likely_as_each_other():
+def test_scales_that_nothing_tells_apart_are_as_likely_as_each_other():
     assert shares_of(np.zeros((4, 5)), 2) == pytest.approx(np.full(5, 0.2))
     # What a feature does not say, the others do.
     evidence = np.zeros((30, 2))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpforest.trees.one_shot.kernels import leaf_tables
-from dpforest.trees.random.kernels import joint, leaves, reach, slots
+from dpforest.trees.random.kernels import joint, leaf_sets, leaves, slots
 from dpforest.trees.random.kernels.random_trees import descend
 from dpforest.trees.refitted.kernels import rounds
 from dpforest.trees.refitted.queries import STEPS
@@ -213,7 +213,7 @@ def test_leaves_of_the_chosen_tree_are_those_of_walking(depth):
 
 
 def test_every_leaf_has_a_place_of_its_own():
-    for depth in range(1, reach.MAX_DEPTH + 1):
-        places = [reach.place_of(np.uint64(1 << leaf)) for leaf in range(2**depth)]
-        assert max(places) < reach.N_PLACES
-        assert reach.leaves_of_places(depth)[np.array(places)].tolist() == list(range(2**depth))
+    for depth in range(1, leaf_sets.MAX_DEPTH + 1):
+        places = [leaf_sets.place_of(np.uint64(1 << leaf)) for leaf in range(2**depth)]
+        assert max(places) < leaf_sets.N_PLACES
+        assert leaf_sets.leaves_of_places(depth)[np.array(places)].tolist() == list(range(2**depth))

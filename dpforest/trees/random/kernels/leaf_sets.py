@@ -67,8 +67,10 @@ def features_used(feature: NDArray, mask: NDArray, out: NDArray) -> int:
 
 
 @njit(cache=True, nogil=True)
-def fill_reach(feature: NDArray, mask: NDArray, depth: int, used: NDArray, reach: NDArray) -> None:
-    """Sets of leaves that each code of each used feature leaves in reach.
+def fill_leaf_sets(
+    feature: NDArray, mask: NDArray, depth: int, used: NDArray, leaf_sets: NDArray
+) -> None:
+    """Sets of leaves that a record may lie in by each code of each used feature.
 
     Parameters
     ----------
@@ -78,11 +80,11 @@ def fill_reach(feature: NDArray, mask: NDArray, depth: int, used: NDArray, reach
         At most ``MAX_DEPTH``.
     used : int64 array
         From :func:`features_used`, as many as there are.
-    reach : uint64 array of shape (at least used.size, 64 W), overwritten
+    leaf_sets : uint64 array of shape (at least used.size, 64 W), overwritten
         Rows past the used features get all leaves.
     """
     # No bits but those of leaves.
-    reach[:] = _ALL >> np.uint64(64 - (1 << depth))
+    leaf_sets[:] = _ALL >> np.uint64(64 - (1 << depth))
     for level in range(depth):
         n_below = np.uint64(1 << (depth - level - 1))
         half = (np.uint64(1) << n_below) - np.uint64(1)
@@ -96,7 +98,7 @@ def fill_reach(feature: NDArray, mask: NDArray, depth: int, used: NDArray, reach
             without_left = ~(half << (np.uint64(2 * number) * n_below))
             without_right = ~(half << (np.uint64(2 * number + 1) * n_below))
             changed = without_left ^ without_right
-            sets = reach[row]
+            sets = leaf_sets[row]
             for word in range(mask.shape[1]):
                 bits = mask[node, word]
                 for bit in range(64):
