@@ -426,10 +426,7 @@ class Scope:
         ScopeError
             If this scope is closed or has a child of that name.
         """
-        if adaptive and reserve is None:
-            raise ParameterError(
-                "adaptive", adaptive, "needs a reserve", "Give the cap as reserve=PrivacyLoss(...)"
-            )
+        check_adaptive(adaptive, reserve)
         scope = SequentialScope(self._books, self, label, reserve, adaptive)
         return self._adopt(scope)
 
@@ -682,6 +679,14 @@ def mixed(weights: tuple[Fraction, ...], losses: list[PrivacyLoss], adaptive: bo
     # sit on the likelier posterior side, so only the maximum is sure.
     delta = weights[0] * worst.delta if len(weights) == 1 else worst.delta
     return PrivacyLoss(epsilon, rho, delta)
+
+
+def check_adaptive(adaptive: bool, reserve: PrivacyLoss | None) -> None:
+    """Refuse to spend adaptively without a cap that was fixed beforehand."""
+    if adaptive and reserve is None:
+        raise ParameterError(
+            "adaptive", adaptive, "needs a reserve", "Give the cap as reserve=PrivacyLoss(...)"
+        )
 
 
 def checked_reserve(reserve: Any, parameter: str) -> PrivacyLoss:

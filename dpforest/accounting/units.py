@@ -23,7 +23,7 @@ from dpforest.accounting.books import Books
 from dpforest.accounting.ledger import ScopeKind
 from dpforest.accounting.losses import Amount, PrivacyLoss
 from dpforest.accounting.rationals import exp_up
-from dpforest.accounting.scopes import Scope, SequentialScope
+from dpforest.accounting.scopes import Scope, SequentialScope, check_adaptive
 from dpforest.exceptions import ParameterError, ParameterTypeError, ScopeError
 
 #: e to a power beyond this is past any delta.
@@ -127,10 +127,7 @@ def open_units(
     size = check_records_per_unit(size)
     if size == 1:
         return scope.sequential(label, reserve, adaptive)
-    if adaptive and reserve is None:
-        raise ParameterError(
-            "adaptive", adaptive, "needs a reserve", "Give the cap as reserve=PrivacyLoss(...)"
-        )
+    check_adaptive(adaptive, reserve)
     _check_around(scope)
     units = UnitsScope(scope._books, scope, label, size, reserve, adaptive)
     return scope._adopt(units)

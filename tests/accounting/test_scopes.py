@@ -188,9 +188,11 @@ class TestAdaptive:
             ask(scope, "1/10")
         assert accountant.loss == PrivacyLoss(F(1, 10), cap.rho)
 
-    def test_it_needs_a_reserve(self, accountant):
+    @pytest.mark.parametrize("size", [1, 2])
+    def test_it_needs_a_reserve(self, accountant, size):
         with pytest.raises(ParameterError, match="adaptive=True: needs a reserve"):
-            accountant.open_scope("early stop", adaptive=True)
+            accountant.open_scope("early stop", adaptive=True, max_records_per_unit=size)
+        accountant.open_scope("early stop", PrivacyLoss.pure(F(1)))  # nothing was opened
 
     @pytest.mark.parametrize("inside", [True, False])
     def test_no_rho_rests_on_a_realised_mixture(self, inside):
