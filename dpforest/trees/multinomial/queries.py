@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ from dpforest.trees.multinomial.segments import Heap
 
 #: A record adds one to one class of one leaf.
 ONE_COUNT = Sensitivity(Fraction(1), Fraction(1))
+#: Counts of a level, or of leaves.
+Counts = TypeVar("Counts", "LevelCounts", "LeafCounts")
 
 
 # -- counts, pass by pass ------------------------------------------------------------------------
@@ -69,10 +71,7 @@ class LevelCounts:
         """The same for more trees; trees on the same records share the counts of the root."""
         if not self.level and self.sides[0].rows is None:
             return self
-        trees = (self, *others)
-        heaps = tuple(heap for tree in trees for heap in tree.heaps)
-        sides = tuple(side for tree in trees for side in tree.sides)
-        return replace(self, heaps=heaps, sides=sides)
+        return _of_all_trees((self, *others))
 
     def count(self, chunk: Chunk) -> NDArray[np.int64]:
         """Counts of a chunk."""
@@ -109,10 +108,7 @@ class LeafCounts:
 
     def together(self, others: Sequence[LeafCounts]) -> LeafCounts:
         """The same for more trees."""
-        trees = (self, *others)
-        heaps = tuple(heap for tree in trees for heap in tree.heaps)
-        sides = tuple(side for tree in trees for side in tree.sides)
-        return replace(self, heaps=heaps, sides=sides)
+        return _of_all_trees((self, *others))
 
     def count(self, chunk: Chunk) -> NDArray[np.int64]:
         """Counts of a chunk."""
@@ -124,6 +120,13 @@ class LeafCounts:
             leaves = nodes_of(table, rows, heap, self.depth)
             routed_leaf_counts(leaves, rows, table.labels, table.n_classes, out)
         return counts
+
+
+def _of_all_trees(queries: tuple[Counts, ...]) -> Counts:
+    """The first of some queries, asked of the trees of all."""
+    heaps = tuple(heap for query in queries for heap in query.heaps)
+    sides = tuple(side for query in queries for side in query.sides)
+    return replace(queries[0], heaps=heaps, sides=sides)
 
 
 def nodes_of(table: Table, rows: NDArray[np.int32], heap: Heap, level: int) -> NDArray[np.int32]:
