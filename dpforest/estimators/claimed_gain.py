@@ -6,24 +6,18 @@ that followed noise too much. `forecast_range` says how far it is off.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from dpforest.decisions import softmax
 from dpforest.estimators.claims import ClaimedGain
-from dpforest.trees.base import TableFacts
-from dpforest.trees.multinomial.model import MultinomialModel
+from dpforest.trees.base import ClassShares, ReleasedModel, TableFacts
 from dpforest.trees.population import made_up
 
 #: Made-up records that stand for those of the table.
 N_RECORDS = 4000
 
-Floats = NDArray[np.float64]
 
-
-def claimed_gain(model: Any, facts: TableFacts) -> ClaimedGain | None:
+def claimed_gain(model: ReleasedModel, facts: TableFacts) -> ClaimedGain | None:
     """Gain over the best constant that a model claims.
 
     Parameters
@@ -47,14 +41,11 @@ def claimed_gain(model: Any, facts: TableFacts) -> ClaimedGain | None:
     return ClaimedGain(float(weights @ shares.max(axis=1)) - largest, 1.0 - largest)
 
 
-def _shares_of(model: Any, facts: TableFacts) -> tuple[Floats, Floats] | None:
+def _shares_of(model: ReleasedModel, facts: TableFacts) -> ClassShares | None:
     """Class shares in leaves or of made-up records, and the share of all records in each."""
-    if hasattr(model, "nodes"):
-        if model.masses is None or not model.masses.sum():
-            return None
-        return model.probabilities, model.masses / model.masses.sum()
-    if isinstance(model, MultinomialModel):
-        return None
+    found = model.leaf_shares()
+    if found is not None or model.known_sizes() is None:
+        return found
     codes = made_up(model, facts, N_RECORDS).table.codes
     shares = softmax(model.log_odds(np.ascontiguousarray(codes)))
     return shares, np.full(len(shares), 1.0 / len(shares))

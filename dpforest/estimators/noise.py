@@ -9,7 +9,6 @@ released values are touched, so it costs nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 from dpforest.checks import check_integer
 from dpforest.exceptions import NoiseUnknownError, ParameterError
 from dpforest.trees.base import ReleasedModel, TableFacts
-from dpforest.trees.multinomial.model import MultinomialModel
 from dpforest.trees.population import made_up
 from dpforest.trees.renoised import Renoising
 from dpforest.trees.transcript import Transcript
@@ -53,30 +51,18 @@ def noise_draws(
         If it is not known, and the model does not hold it.
     """
     generator = np.random.default_rng(_SEED)
-    if isinstance(model, MultinomialModel):
-        return tuple(_recounted(model, generator) for _ in range(n_draws))
+    own = model.noise_draws(generator, n_draws)
+    if own is not None:
+        return own
     if transcript is None:
         raise NoiseUnknownError()
-    population = made_up(model, transcript.facts) if _answers(transcript) else None
+    # Without sizes there is no population: what is counted once answers to nothing before it.
+    population = None if model.known_sizes() is None else made_up(model, transcript.facts)
     before = Renoising(transcript, population)
     before.model()
     return tuple(
         Renoising(transcript, population, generator, before.sums).model() for _ in range(n_draws)
     )
-
-
-def _answers(transcript: Transcript) -> bool:
-    """True if later numbers may answer to earlier ones: rules alone are counted once."""
-    return transcript.learner.name != "rules"
-
-
-def _recounted(model: MultinomialModel, generator: np.random.Generator) -> MultinomialModel:
-    """The forest with fresh noise on its counts."""
-    forest = model.forest
-    if forest.counts is None:
-        return model
-    noise = forest.noise_variance**0.5 * generator.normal(size=forest.counts.shape)
-    return MultinomialModel(replace(forest, counts=forest.counts + noise), model.n_features)
 
 
 def standard_errors(of: Callable[[Any], Floats], model: Any, draws: Sequence[Any]) -> Floats:

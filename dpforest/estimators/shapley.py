@@ -57,7 +57,7 @@ def check_enumerable(model: ReleasedModel, n_features: int, strategy: str) -> No
     """
     from dpforest.trees.shapley import MOST_ENUMERATED
 
-    if model.cuts_sums and n_features > MOST_ENUMERATED:
+    if model.score_parts() is None and n_features > MOST_ENUMERATED:
         raise ParameterError(
             "strategy", strategy,
             f"has Shapley values of up to {MOST_ENUMERATED} features, and there are {n_features}: "

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge
+from dpforest.trees.splits import Trees
 
 #: Called after each finished part of a training; counts parts, never records.
 PartDone = Callable[[], None]
@@ -120,15 +121,38 @@ class KnownSizes:
     ----------
     sizes : ndarray of float64, shape (n_trees, n_leaves), or (total codes,)
         Of leaves, or of the codes of each feature where there are no trees.
-    trees : object or None
-        Trees with ``feature``, and ``mask`` or ``low`` and ``high``.
+    trees : Trees or None
     in_records : bool
         True if sizes are numbers of records; else they are shares of them.
     """
 
     sizes: NDArray[np.float64]
-    trees: Any = None
+    trees: Trees | None = None
     in_records: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreParts:
+    """Terms that the scores of a released model add up, but for a constant.
+
+    Attributes
+    ----------
+    trees : Trees or None
+    leaf_values : ndarray of float64, shape (n_trees, n_leaves, C), or None
+        None where there are no trees.
+    offsets : ndarray of int64, shape (D + 1,), or None
+        Flat position of code 0 of each feature, and the total; None where codes have no values.
+    code_values : ndarray of float64, shape (total codes, C), or None
+    """
+
+    trees: Trees | None = None
+    leaf_values: NDArray[np.float64] | None = None
+    offsets: NDArray[np.int64] | None = None
+    code_values: NDArray[np.float64] | None = None
+
+
+#: Class shares of places, and the share of all records in each.
+ClassShares: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 class ReleasedModel(Protocol):
@@ -142,12 +166,19 @@ class ReleasedModel(Protocol):
     def link(self) -> ScoreLink:
         """Kind of function that makes probabilities of ``scores``."""
 
-    @property
-    def cuts_sums(self) -> bool:
-        """True if its cuts look at sums of features."""
+    def score_parts(self) -> ScoreParts | None:
+        """Terms that ``scores`` adds up; None where its cuts look at sums of features."""
 
-    def known_sizes(self) -> KnownSizes:
-        """Released sizes of leaves, or of codes."""
+    def known_sizes(self) -> KnownSizes | None:
+        """Released sizes of leaves, or of codes, that a population can be made of."""
+
+    def leaf_shares(self) -> ClassShares | None:
+        """Released class shares of leaves; None where they have none, or no sizes."""
+
+    def noise_draws(
+        self, generator: np.random.Generator, n_draws: int
+    ) -> tuple[ReleasedModel, ...] | None:
+        """Models with fresh noise on what this one holds; None where it does not hold it."""
 
     def partial_scores_of(
         self, models: Sequence[Any], feature: int, facts: TableFacts
@@ -188,11 +219,19 @@ class ModelTraits:
 
     __slots__ = ()
 
-    cuts_sums: ClassVar[bool] = False
-
-    def known_sizes(self) -> KnownSizes:
+    def known_sizes(self) -> KnownSizes | None:
         """Released sizes of leaves, or of codes; a model that has some gives them."""
-        raise NotImplementedError
+        return None
+
+    def leaf_shares(self) -> ClassShares | None:
+        """Released class shares of leaves; a model whose leaves hold them gives them."""
+        return None
+
+    def noise_draws(
+        self, generator: np.random.Generator, n_draws: int
+    ) -> tuple[ReleasedModel, ...] | None:
+        """Models with fresh noise; a model that holds its released numbers gives them."""
+        return None
 
     def partial_scores_of(
         self, models: Sequence[Any], feature: int, facts: TableFacts

@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.trees.kernels.partial import add_partial_scores
+from dpforest.trees.splits import SentLeft
 
 #: Codes whose made-up records are scored at once, and scores of these, at most.
 _AT_ONCE, _MOST_SCORES = 64, 2**23
 #: Nodes times codes that trees are told apart by at once, at most; of a tree all.
 _MOST_SENT = 2**22
-#: Codes of the feature that nodes send left: from their trees, or one tree, and their places in
-#: these to bool (nodes, codes).
-SentLeft = Callable[[NDArray[np.intp] | int, NDArray[np.intp]], NDArray[np.bool_]]
 
 
 def partial_scores(
@@ -59,30 +57,6 @@ def partial_scores(
         parts = np.ascontiguousarray(masses[own]), np.ascontiguousarray(values[own])
         add_partial_scores(nodes, starts, sent, *parts, total)
     return total
-
-
-def mask_sends_left(mask: NDArray[np.uint64], n_codes: int) -> SentLeft:
-    """For trees whose nodes hold a mask of the codes that go left, shape (T, nodes, W)."""
-    codes = np.arange(n_codes)
-    words, bits = codes // 64, (codes % 64).astype(np.uint64)
-
-    def sent_left(trees: NDArray[np.intp] | int, nodes: NDArray[np.intp]) -> NDArray[np.bool_]:
-        found = mask[trees, nodes][:, words]
-        return ((found >> bits) & np.uint64(1)).astype(np.bool_)
-
-    return sent_left
-
-
-def range_sends_left(
-    low: NDArray[np.int64], high: NDArray[np.int64], codes: NDArray[np.int64]
-) -> SentLeft:
-    """For trees whose nodes hold the range of codes that go left, shapes (T, nodes)."""
-
-    def sent_left(trees: NDArray[np.intp] | int, nodes: NDArray[np.intp]) -> NDArray[np.bool_]:
-        first, last = low[trees, nodes][:, None], high[trees, nodes][:, None]
-        return (first <= codes) & (codes <= last)
-
-    return sent_left
 
 
 def with_both_classes(scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from dpforest.decisions import softmax
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.records.table import Table
 from dpforest.trees.base import KnownSizes, ReleasedModel, TableFacts
-from dpforest.trees.partial import SentLeft, mask_sends_left, range_sends_left
+from dpforest.trees.splits import SentLeft, Trees
 
 #: Trees that are looked at, steps of self-consistency, and entries of a table of codes at most.
 _MOST_TREES, _STEPS, _MOST_ENTRIES = 48, 15, 2**25
@@ -52,6 +52,7 @@ def made_up(
     """
     generator = np.random.default_rng(seed)  # nothing secret is drawn
     known = model.known_sizes()
+    assert known is not None, "a population is made of released sizes"
     drawn = _by_codes if known.trees is None else _by_trees
     codes = drawn(known, facts, n_records, generator)
     weight = _rows(known, facts) / n_records
@@ -109,6 +110,7 @@ def _by_trees(
 ) -> NDArray[np.int64]:
     """Codes within the bounds of leaves that are drawn by their sizes."""
     trees, sizes = known.trees, known.sizes
+    assert trees is not None
     taken = np.linspace(0, sizes.shape[0] - 1, min(sizes.shape[0], _MOST_TREES)).astype(int)
     features = trees.feature[taken]
     totals = sizes[taken].sum(axis=1, keepdims=True)
@@ -130,26 +132,19 @@ def _by_trees(
 
 
 def _allowed(
-    trees: Any, taken: NDArray[Any], features: NDArray[np.int32], feature: int, facts: TableFacts
+    trees: Trees, taken: NDArray[Any], features: NDArray[np.int32], feature: int, facts: TableFacts
 ) -> NDArray[np.bool_] | None:
     """Codes of a feature that lead to each leaf, (T, L, codes); None where there are too many."""
     n_codes, n_leaves = int(facts.n_codes[feature]), features.shape[1] + 1
     if not (features == feature).any() or features.shape[0] * n_leaves * n_codes > _MOST_ENTRIES:
         return None
-    goes = sent_left(trees, n_codes)
+    goes = trees.sent_left(np.arange(n_codes))
     return np.stack(
         [
             _allowed_in(features[i], int(tree), feature, n_codes, goes)
             for i, tree in enumerate(taken)
         ]
     )
-
-
-def sent_left(trees: Any, n_codes: int) -> SentLeft:
-    """Codes of a feature that nodes send left, of trees of either kind."""
-    if hasattr(trees, "mask"):
-        return mask_sends_left(trees.mask, n_codes)
-    return range_sends_left(trees.low, trees.high, np.arange(n_codes))
 
 
 def _allowed_in(

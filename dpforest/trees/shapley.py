@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.trees.base import ReleasedModel
-from dpforest.trees.multinomial.model import MultinomialModel
 from dpforest.trees.partial import with_both_classes
+from dpforest.trees.splits import Trees
 
 Floats = NDArray[np.float64]
 #: Features of a model of rules: its coalitions are all looked at.
@@ -37,19 +37,14 @@ def shapley_values(model: ReleasedModel, codes: NDArray[Any], background: NDArra
     """
     if not codes.shape[0]:
         return np.zeros((0, codes.shape[1], model.n_classes))
-    made: Any = model
-    if model.cuts_sums:
+    parts = model.score_parts()
+    if parts is None:
         return enumerated_values(model, codes, background)
-    if not hasattr(made, "trees") and not hasattr(made, "feature") and hasattr(made, "code_values"):
-        found = _of_codes(made.code_values, made.offsets, codes, background)
-    elif isinstance(made, MultinomialModel):
-        found = _of_trees(made.forest, made.values.values, codes, background)
-    else:
-        trees = getattr(made, "trees", made)
-        values = made.values if hasattr(made, "values") else made.steps
-        found = _of_trees(trees, values, codes, background)
-        if getattr(made, "code_values", None) is not None:
-            found += _of_codes(made.code_values, made.offsets, codes, background)
+    found = np.zeros((*codes.shape, 1))
+    if parts.trees is not None and parts.leaf_values is not None:
+        found = _of_trees(parts.trees, parts.leaf_values, codes, background)
+    if parts.offsets is not None and parts.code_values is not None:
+        found = found + _of_codes(parts.code_values, parts.offsets, codes, background)
     return np.stack([with_both_classes(record) for record in found])
 
 
@@ -82,27 +77,18 @@ def _of_codes(
     return values[codes.astype(np.int64) + at] - values[background.astype(np.int64) + at].mean(0)
 
 
-def _of_trees(trees: Any, values: Floats, codes: NDArray[Any], background: NDArray[Any]) -> Floats:
+def _of_trees(
+    trees: Trees, values: Floats, codes: NDArray[Any], background: NDArray[Any]
+) -> Floats:
     """Of trees of either kind, shape (n, D, C)."""
     found = np.zeros((*codes.shape, values.shape[2]))
     for tree in range(trees.feature.shape[0]):
-        own = _sides(trees, tree, codes)
-        others = _sides(trees, tree, background)
+        own = trees.goes_left(tree, codes)
+        others = trees.goes_left(tree, background)
         for leaf, path in _paths(trees.feature[tree]):
             if values[tree, leaf].any() and path:
                 _add_leaf(found, values[tree, leaf], path, own, others)
     return found
-
-
-def _sides(trees: Any, tree: int, codes: NDArray[Any]) -> NDArray[np.bool_]:
-    """True where a record would go left at each node, shape (n, nodes)."""
-    feature = trees.feature[tree]
-    known = codes[:, np.maximum(feature, 0)].astype(np.int64)
-    if hasattr(trees, "mask"):
-        words = trees.mask[tree][np.arange(feature.size), known >> 6]
-        return np.asarray(words >> (known & 63).astype(np.uint64) & np.uint64(1), dtype=np.bool_)
-    inside = (trees.low[tree] <= known) & (known <= trees.high[tree])
-    return np.asarray(inside | (feature < 0), dtype=np.bool_)
 
 
 def _paths(feature: NDArray[np.int32]) -> Iterator[tuple[int, dict[int, list[tuple[int, bool]]]]]:

@@ -12,12 +12,11 @@ from dpforest.exceptions import ParameterError
 from dpforest.trees import partial
 from dpforest.trees.partial import (
     _made_up,
-    mask_sends_left,
     partial_scores,
-    range_sends_left,
     sampled_scores,
 )
 from dpforest.trees.shown import shown_codes
+from dpforest.trees.splits import mask_sends_left, range_sends_left
 
 KINDS = [
     ("rules", 0),
@@ -133,7 +132,7 @@ def test_means_of_trees_are_those_of_a_slow_twin(depth, n_features, of_masks, at
     goes = range_sends_left(low, high, np.arange(n_codes))
     if of_masks:
         mask = generator.integers(0, 2**63, (n_trees, n_nodes, 2), dtype=np.uint64)
-        goes = mask_sends_left(mask, n_codes)
+        goes = mask_sends_left(mask, np.arange(n_codes))
     every = np.arange(n_nodes)
     for feature in range(n_features + 1):
         found = partial_scores(feature, n_codes, features, goes, masses, values)

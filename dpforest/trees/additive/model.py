@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees.base import KnownSizes, LogOddsModel, TableFacts
+from dpforest.trees.base import KnownSizes, LogOddsModel, ScoreParts, TableFacts
 from dpforest.trees.importances import in_shares
 from dpforest.trees.partial import with_both_classes
 from dpforest.trees.scored.columns import n_score_columns
@@ -41,6 +41,10 @@ class AdditiveModel(LogOddsModel):
     base: NDArray[np.float64]
     code_values: NDArray[np.float64]
     sizes: NDArray[np.float64]
+
+    def score_parts(self) -> ScoreParts:
+        """Values of codes."""
+        return ScoreParts(offsets=self.offsets, code_values=self.code_values)
 
     def known_sizes(self) -> KnownSizes:
         """Sizes of codes."""

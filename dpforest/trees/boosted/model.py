@@ -8,26 +8,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees.base import KnownSizes, LogOddsModel, TableFacts
+from dpforest.trees.base import KnownSizes, LogOddsModel, ScoreParts, TableFacts
 from dpforest.trees.importances import in_shares, spread_by_feature, spread_of_codes
 from dpforest.trees.multinomial.kernels.predict import sum_leaf_values
 from dpforest.trees.partial import (
     partial_code_values,
     partial_scores,
-    range_sends_left,
     with_both_classes,
 )
 from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.scored.kernels.code_values import add_code_values
 from dpforest.trees.scored.score_steps import scores_from_steps, steps_to_data
 from dpforest.trees.shown import codes_to_explain
+from dpforest.trees.splits import RangeTrees
 from dpforest.trees.stored import LARGEST, reading, real_numbers, require, splits_from_data
 
 _KIND = "boosted forest"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BoostedModel(LogOddsModel):
+class BoostedModel(LogOddsModel, RangeTrees):
     """Scores of a record: a base, what its codes are worth, and the steps of its leaves.
 
     Attributes
@@ -68,6 +68,10 @@ class BoostedModel(LogOddsModel):
         """Number of levels of splits in every tree."""
         return int(self.feature.shape[1] + 1).bit_length() - 1
 
+    def score_parts(self) -> ScoreParts:
+        """Steps of leaves, and values of codes where curves come first."""
+        return ScoreParts(self, self.steps, self.offsets, self.code_values)
+
     def known_sizes(self) -> KnownSizes:
         """Released sizes of leaves."""
         return KnownSizes(self.sizes, self)
@@ -99,7 +103,7 @@ class BoostedModel(LogOddsModel):
         In the curves the other features count with the plain mean of their codes' values.
         """
         codes = codes_to_explain(feature, facts)
-        sent_left = range_sends_left(self.low, self.high, codes)
+        sent_left = self.sent_left(codes)
         scores = partial_scores(
             feature, codes.size, self.feature, sent_left, self.sizes, self.steps
         )

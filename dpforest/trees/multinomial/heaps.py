@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.trees.splits import RangeTrees
+
 
 @dataclass(frozen=True, slots=True)
 class ReleasedTree:
@@ -39,7 +41,7 @@ class ReleasedTree:
 
 
 @dataclass(frozen=True, slots=True)
-class ReleasedTrees:
+class ReleasedTrees(RangeTrees):
     """Released trees of one shape, stacked.
 
     Attributes

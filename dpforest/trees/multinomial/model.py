@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees.base import ModelTraits, ScoreLink, TableFacts
+from dpforest.trees.base import ModelTraits, ScoreLink, ScoreParts, TableFacts
 from dpforest.trees.multinomial.heaps import ReleasedTrees
 from dpforest.trees.multinomial.kernels.predict import sum_leaf_values
 from dpforest.trees.multinomial.leaf_values import PROBABILITY_FLOOR, LeafValues, leaf_values
-from dpforest.trees.partial import partial_scores, range_sends_left
+from dpforest.trees.partial import partial_scores
 from dpforest.trees.shown import codes_to_explain
 from dpforest.trees.stored import forest_from_data, forest_to_data, reading, require
 
@@ -62,6 +62,25 @@ class MultinomialModel(ModelTraits):
             return scores
         return np.asarray(np.log(np.maximum(scores, PROBABILITY_FLOOR)))
 
+    def score_parts(self) -> ScoreParts:
+        """Values of leaves."""
+        return ScoreParts(self.forest, self.values.values)
+
+    def noise_draws(
+        self, generator: np.random.Generator, n_draws: int
+    ) -> tuple[MultinomialModel, ...]:
+        """Forests with fresh noise on the counts, which are all that was noised."""
+        return tuple(self._recounted(generator) for _ in range(n_draws))
+
+    def _recounted(self, generator: np.random.Generator) -> MultinomialModel:
+        """The forest with fresh noise on its counts."""
+        forest = self.forest
+        if forest.counts is None:
+            return self
+        noise = forest.noise_variance**0.5 * generator.normal(size=forest.counts.shape)
+        recounted = replace(forest, counts=forest.counts + noise)
+        return MultinomialModel(recounted, self.n_features)
+
     def feature_importances(self) -> NDArray[np.float64]:
         """Share of the splits that drew each feature; a level weighs half the one above it."""
         level = np.floor(np.log2(np.arange(1, self.forest.feature.shape[1] + 1)))
@@ -74,7 +93,7 @@ class MultinomialModel(ModelTraits):
     def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
         """Mean ``scores`` at every shown code of one feature, shape (codes, n_classes)."""
         forest, codes = self.forest, codes_to_explain(feature, facts)
-        sent_left = range_sends_left(forest.low, forest.high, codes)
+        sent_left = forest.sent_left(codes)
         scores = partial_scores(
             feature, codes.size, forest.feature, sent_left, self._masses(), self.values.values
         )

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees.base import KnownSizes, LogOddsModel, TableFacts
+from dpforest.trees.base import KnownSizes, LogOddsModel, ScoreParts, TableFacts
 from dpforest.trees.importances import in_shares, spread_by_feature
-from dpforest.trees.partial import mask_sends_left, partial_scores, with_both_classes
+from dpforest.trees.partial import partial_scores, with_both_classes
 from dpforest.trees.random.trees import RandomTrees
 from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.stored import reading, real_numbers, require
@@ -40,6 +40,10 @@ class OneShotModel(LogOddsModel):
     values: NDArray[np.float64]
     masses: NDArray[np.float64]
 
+    def score_parts(self) -> ScoreParts:
+        """Values of leaves."""
+        return ScoreParts(self.trees, self.values)
+
     def known_sizes(self) -> KnownSizes:
         """Released sizes of leaves, as shares."""
         return KnownSizes(self.masses, self.trees, in_records=False)
@@ -62,7 +66,7 @@ class OneShotModel(LogOddsModel):
     def partial_scores(self, feature: int, facts: TableFacts) -> NDArray[np.float64]:
         """Mean class scores at every code of one feature, shape (n_codes, n_classes)."""
         n_codes, trees = int(facts.n_codes[feature]), self.trees
-        sent_left = mask_sends_left(trees.mask, n_codes)
+        sent_left = trees.sent_left(np.arange(n_codes))
         scores = partial_scores(
             feature, n_codes, trees.feature, sent_left, self.masses, self.values
         )

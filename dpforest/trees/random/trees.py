@@ -18,6 +18,7 @@ from dpforest.trees.random.bins import Bins
 from dpforest.trees.random.kernels.leaves import add_leaf_values, tree_leaves
 from dpforest.trees.random.kernels.random_trees import draw_trees
 from dpforest.trees.random.kernels.unknown import count_coins, throw_coins
+from dpforest.trees.splits import MaskTrees
 from dpforest.trees.stored import reading, require, whole_number, whole_numbers
 
 #: Bin of every code, and where the bins of each feature begin.
@@ -27,7 +28,7 @@ MAX_DEPTH = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RandomTrees:
+class RandomTrees(MaskTrees):
     """Complete trees of one depth, as heaps of ``2**depth - 1`` nodes.
 
     Attributes

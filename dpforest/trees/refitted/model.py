@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.trees.base import KnownSizes, LogOddsModel, TableFacts
+from dpforest.trees.base import KnownSizes, LogOddsModel, ScoreParts, TableFacts
 from dpforest.trees.importances import in_shares, spread_by_feature, spread_of_codes
 from dpforest.trees.partial import (
-    mask_sends_left,
     partial_code_values,
     partial_scores,
     with_both_classes,
@@ -50,6 +49,10 @@ class RefittedModel(LogOddsModel):
     steps: NDArray[np.float64]
     sizes: NDArray[np.float64]
 
+    def score_parts(self) -> ScoreParts:
+        """Steps of leaves, and values of codes where something comes before the trees."""
+        return ScoreParts(self.trees, self.steps, self.offsets, self.code_values)
+
     def known_sizes(self) -> KnownSizes:
         """Released sizes of leaves."""
         return KnownSizes(self.sizes, self.trees)
@@ -82,7 +85,7 @@ class RefittedModel(LogOddsModel):
         values.
         """
         n_codes, trees = int(facts.n_codes[feature]), self.trees
-        sent_left = mask_sends_left(trees.mask, n_codes)
+        sent_left = trees.sent_left(np.arange(n_codes))
         scores = partial_scores(feature, n_codes, trees.feature, sent_left, self.sizes, self.steps)
         scores = scores + self.base
         if self.code_values is not None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.exceptions import ModelFormatError
-from dpforest.trees.base import LogOddsModel, TableFacts
+from dpforest.trees.base import ClassShares, LogOddsModel, TableFacts
 from dpforest.trees.partial import sampled_scores
 from dpforest.trees.rules.directions import Direction, RuleNode
 from dpforest.trees.rules.settings import STEEPNESS_RANGE
@@ -57,8 +57,6 @@ class RuleModel(LogOddsModel):
         Of the soft cuts that grade records by their distance to a cut, in units of the direction's
         public width.
     """
-
-    cuts_sums: ClassVar[bool] = True
 
     nodes: tuple[RuleNode | None, ...]
     probabilities: NDArray[np.float64]
@@ -109,6 +107,15 @@ class RuleModel(LogOddsModel):
             found[here] = 2 * place + 1
             if node is not None:
                 found[here] += node.direction.values(codes[here]) > node.threshold
+
+    def score_parts(self) -> None:
+        """None: cuts look at sums of features."""
+
+    def leaf_shares(self) -> ClassShares | None:
+        """Probabilities of leaves, and the share of all records in each."""
+        if self.masses is None or not self.masses.sum():
+            return None
+        return self.probabilities, self.masses / self.masses.sum()
 
     def feature_importances(self) -> NDArray[np.float64]:
         """Share of the model's effect that each feature carries, shape (D,), sum 1 or all 0.
