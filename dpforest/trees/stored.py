@@ -53,6 +53,17 @@ def require(holds: Any, kind: str, what: str) -> None:
         raise damaged(kind, what)
 
 
+def require_alike(data: dict[str, Any], name: str, n_classes: int, kind: str) -> None:
+    """Refuse a model that was written under another name, or for other classes.
+
+    Raises
+    ------
+    ModelFormatError
+    """
+    require(data["kind"] == name, kind, "it is of another kind")
+    require(data["n_classes"] == n_classes, kind, "its classes are not the domain's")
+
+
 def real_numbers(
     values: Any,
     shape: tuple[int, ...],

@@ -14,7 +14,7 @@ from dpforest.trees.partial import with_both_classes
 from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.scored.kernels.code_values import add_code_values
 from dpforest.trees.scored.score_steps import scores_from_steps, steps_to_data
-from dpforest.trees.stored import LARGEST, reading, real_numbers, require
+from dpforest.trees.stored import LARGEST, reading, real_numbers, require, require_alike
 
 _KIND = "additive model"
 
@@ -102,8 +102,7 @@ class AdditiveModel(LogOddsModel):
         """
         with reading(_KIND):
             n_classes, offsets = facts.n_classes, facts.offsets
-            require(data["kind"] == "additive", _KIND, "it is of another kind")
-            require(data["n_classes"] == n_classes, _KIND, "its classes are not the domain's")
+            require_alike(data, "additive", n_classes, _KIND)
             require(data["offsets"] == offsets.tolist(), _KIND, "its codes are not the domain's")
             total, n_columns = int(offsets[-1]), n_score_columns(n_classes)
             return cls(

@@ -21,7 +21,7 @@ from dpforest.trees.scored.kernels.code_values import add_code_values
 from dpforest.trees.scored.score_steps import scores_from_steps, steps_to_data
 from dpforest.trees.shown import codes_to_explain
 from dpforest.trees.splits import RangeTrees
-from dpforest.trees.stored import LARGEST, reading, real_numbers, require, splits_from_data
+from dpforest.trees.stored import LARGEST, reading, real_numbers, require_alike, splits_from_data
 
 _KIND = "boosted forest"
 
@@ -139,8 +139,7 @@ class BoostedModel(LogOddsModel, RangeTrees):
         """
         with reading(_KIND):
             n_classes = facts.n_classes
-            require(data["kind"] == "boosted", _KIND, "it is of another kind")
-            require(data["n_classes"] == n_classes, _KIND, "its classes are not the domain's")
+            require_alike(data, "boosted", n_classes, _KIND)
             feature, low, high = splits_from_data(data, facts.n_codes, _KIND)
             n_columns, leaves = n_score_columns(n_classes), (len(feature), feature.shape[1] + 1)
             values = None

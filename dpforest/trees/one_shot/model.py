@@ -13,7 +13,7 @@ from dpforest.trees.importances import in_shares, spread_by_feature
 from dpforest.trees.partial import partial_scores, with_both_classes
 from dpforest.trees.random.trees import RandomTrees
 from dpforest.trees.scored.columns import n_score_columns
-from dpforest.trees.stored import reading, real_numbers, require
+from dpforest.trees.stored import reading, real_numbers, require, require_alike
 
 _KIND = "one-shot forest"
 
@@ -94,8 +94,7 @@ class OneShotModel(LogOddsModel):
         """
         with reading(_KIND):
             n_classes, n_features = facts.n_classes, facts.n_features
-            require(data["kind"] == "one_shot", _KIND, "it is of another kind")
-            require(data["n_classes"] == n_classes, _KIND, "its classes are not the domain's")
+            require_alike(data, "one_shot", n_classes, _KIND)
             require(data["n_features"] == n_features, _KIND, "its features are not the domain's")
             trees = RandomTrees.from_data(data["trees"], facts)
             n_columns = n_score_columns(n_classes)

@@ -18,7 +18,7 @@ from dpforest.trees.partial import (
 from dpforest.trees.random.trees import RandomTrees
 from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.scored.kernels.code_values import add_code_values
-from dpforest.trees.stored import reading, real_numbers, require
+from dpforest.trees.stored import reading, real_numbers, require, require_alike
 
 _KIND = "refitted forest"
 
@@ -116,8 +116,7 @@ class RefittedModel(LogOddsModel):
         """
         with reading(_KIND):
             n_classes, offsets = facts.n_classes, facts.offsets
-            require(data["kind"] == "refitted", _KIND, "it is of another kind")
-            require(data["n_classes"] == n_classes, _KIND, "its classes are not the domain's")
+            require_alike(data, "refitted", n_classes, _KIND)
             require(data["offsets"] == offsets.tolist(), _KIND, "its codes are not the domain's")
             trees = RandomTrees.from_data(data["trees"], facts)
             n_columns, leaves = n_score_columns(n_classes), (trees.n_trees, trees.n_leaves)
