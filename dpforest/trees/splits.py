@@ -13,7 +13,25 @@ from numpy.typing import NDArray
 SentLeft = Callable[[NDArray[np.intp] | int, NDArray[np.intp]], NDArray[np.bool_]]
 
 
-class RangeTrees:
+class HeapTrees:
+    """Complete trees of one depth, nodes in heap order.
+
+    Attributes
+    ----------
+    feature : ndarray of int32, shape (n_trees, 2**depth - 1)
+    """
+
+    __slots__ = ()
+
+    feature: NDArray[np.int32]
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return int(self.feature.shape[0])
+
+
+class RangeTrees(HeapTrees):
     """Trees whose nodes send a range of codes left.
 
     Attributes
@@ -26,9 +44,13 @@ class RangeTrees:
 
     __slots__ = ()
 
-    feature: NDArray[np.int32]
     low: NDArray[np.int64]
     high: NDArray[np.int64]
+
+    @property
+    def depth(self) -> int:
+        """Number of levels of splits in every tree."""
+        return int(self.feature.shape[1] + 1).bit_length() - 1
 
     def sent_left(self, codes: NDArray[np.int64]) -> SentLeft:
         """Those of some codes of a feature that nodes send left."""
@@ -42,7 +64,7 @@ class RangeTrees:
         return np.asarray(inside | (feature < 0), dtype=np.bool_)
 
 
-class MaskTrees:
+class MaskTrees(HeapTrees):
     """Trees whose nodes hold a mask of the codes that they send left.
 
     Attributes
@@ -54,7 +76,6 @@ class MaskTrees:
 
     __slots__ = ()
 
-    feature: NDArray[np.int32]
     mask: NDArray[np.uint64]
 
     def sent_left(self, codes: NDArray[np.int64]) -> SentLeft:

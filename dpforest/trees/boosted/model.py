@@ -58,16 +58,6 @@ class BoostedModel(LogOddsModel, RangeTrees):
     sizes: NDArray[np.float64]
     code_values: NDArray[np.float64] | None = None
 
-    @property
-    def n_trees(self) -> int:
-        """Number of trees."""
-        return int(self.feature.shape[0])
-
-    @property
-    def depth(self) -> int:
-        """Number of levels of splits in every tree."""
-        return int(self.feature.shape[1] + 1).bit_length() - 1
-
     def score_parts(self) -> ScoreParts:
         """Steps of leaves, and values of codes where curves come first."""
         return ScoreParts(self, self.steps, self.offsets, self.code_values)

@@ -79,16 +79,6 @@ class ReleasedTrees(RangeTrees):
             n_classes=n_classes,
         )
 
-    @property
-    def n_trees(self) -> int:
-        """Number of trees."""
-        return int(self.feature.shape[0])
-
-    @property
-    def depth(self) -> int:
-        """Number of levels of splits in every tree."""
-        return int(self.feature.shape[1] + 1).bit_length() - 1
-
 
 def _present(array: NDArray | None) -> NDArray:
     if array is None:

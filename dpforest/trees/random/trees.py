@@ -45,11 +45,6 @@ class RandomTrees(MaskTrees):
     mask: NDArray[np.uint64]
 
     @property
-    def n_trees(self) -> int:
-        """Number of trees."""
-        return int(self.feature.shape[0])
-
-    @property
     def splits(self) -> NDArray[np.int32]:
         """Feature that each node splits, -1 where it sends all codes left; as ``feature``."""
         nothing = (self.mask == ~np.uint64(0)).all(axis=2)
