@@ -82,6 +82,10 @@ class TableFacts:
         """Flat position of code 0 of each feature, and the total, shape (D + 1,)."""
         return np.concatenate([[0], np.cumsum(self.n_codes)]).astype(np.int64)
 
+    def signal(self, budget: LearnerBudget) -> float:
+        """Signal R of a budget on these records; 0 where their number is not known."""
+        return budget.signal(self.approximate_rows or 0.0)
+
     def unknown_code(self, feature: int) -> int:
         """Code of a feature that no declared value has; -1 where there is none."""
         return self.unknown[feature] if self.unknown else -1

@@ -160,7 +160,7 @@ def _curves(
     facts: TableFacts, budget: LearnerBudget, settings: BoostedSettings
 ) -> PlannedCurves | None:
     """Curves that come first, where each can be known; of classes at once alone."""
-    signal = budget.signal(facts.approximate_rows or 0.0)
+    signal = facts.signal(budget)
     if not settings.starts_with_curves(signal, facts):
         return None
     curves = curves_to_begin_with(facts, budget, settings)

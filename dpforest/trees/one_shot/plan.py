@@ -78,7 +78,7 @@ def _plan_of_total(
     facts: TableFacts, budget: LearnerBudget, settings: OneShotSettings, total: Fraction
 ) -> Plan[OneShotShape]:
     """The plan whose shares are those of a total; its size follows from the budget."""
-    pure, signal = budget.is_pure, budget.signal(facts.approximate_rows or 0.0)
+    pure, signal = budget.is_pure, facts.signal(budget)
     size = settings.size(facts.n_features, facts.n_classes, signal, not pure)
     if facts.is_regression and settings.mean_share(signal) == 1:
         shape = OneShotShape(facts.n_classes, size, budget.signal(1.0), 0.0, settings)

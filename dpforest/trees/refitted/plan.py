@@ -136,7 +136,7 @@ def _plan_of_total(
         share = total * settings.quantile_share
         rounds.append(quantiles_round(OWNER, facts, share, pure))
         left -= share
-    signal = budget.signal(facts.approximate_rows or 0.0)
+    signal = facts.signal(budget)
     if shape.curves is None and settings.starts_linearly(signal, n_columns(facts), facts.n_classes):
         share = total * settings.start_share
         rounds += _start(shape, facts, share, pure)

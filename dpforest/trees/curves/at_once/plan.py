@@ -44,7 +44,7 @@ class CurvesAtOnce(AtOnceSizes):
         budget : LearnerBudget
         settings : AtOnceSettings
         """
-        signal, of_means = budget.signal(facts.approximate_rows or 0.0), facts.is_regression
+        signal, of_means = facts.signal(budget), facts.is_regression
         level = signal / facts.n_features
         return cls(
             settings.n_knots(level, of_means), settings.clip_at(level, of_means),

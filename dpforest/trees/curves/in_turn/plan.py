@@ -45,7 +45,7 @@ class CurvesInTurn(InTurnSizes):
         settings : InTurnSettings
         """
         pure, of_means = budget.is_pure, facts.is_regression
-        signal = budget.signal(facts.approximate_rows or 0.0)
+        signal = facts.signal(budget)
         clip = settings.clips(settings.strength(signal, facts.n_features, pure), of_means)
         lattice = GradientLattice.of(n_score_columns(facts.n_classes), clip, _NOTHING, _NOTHING)
         max_bins = settings.n_bins(signal, facts.n_features, pure)
@@ -58,7 +58,7 @@ class CurvesInTurn(InTurnSizes):
     ) -> tuple[Round, ...]:
         """Ask for the prior, for counts of bins and for sums, as `PlannedCurves.rounds` says."""
         pure, settings = budget.is_pure, self.settings
-        signal = budget.signal(facts.approximate_rows or 0.0)
+        signal = facts.signal(budget)
         prior = total * settings.prior(signal, facts.is_regression, pure)
         counts = total * (settings.pure_count_share if pure else settings.count_share)
         return (
