@@ -27,7 +27,7 @@ FORGOTTEN = (
 )
 
 
-class Purse:
+class BudgetSource:
     """Ledger and data set that a fit is charged to, or none, and its price there."""
 
     def __init__(self, ledger: BudgetLedger | None, chosen: argparse.Namespace) -> None:
@@ -117,7 +117,7 @@ def read_for_price(chosen: argparse.Namespace) -> list[str | Path | None]:
 
 
 @contextmanager
-def purse_of(chosen: argparse.Namespace) -> Iterator[Purse]:
+def opened_budget_source(chosen: argparse.Namespace) -> Iterator[BudgetSource]:
     """Ledger and data set of the options, open."""
     if bool(chosen.ledger) != bool(chosen.data_set):
         missing = "--data-set" if chosen.ledger else "--ledger"
@@ -126,7 +126,7 @@ def purse_of(chosen: argparse.Namespace) -> Iterator[Purse]:
             'Name both; --ledger "" charges none, where DPFOREST_LEDGER names one',
         )  # fmt: skip
     with opened_ledger(chosen) as ledger:
-        yield Purse(ledger, chosen)
+        yield BudgetSource(ledger, chosen)
 
 
 @contextmanager

@@ -21,9 +21,9 @@ from sklearn.base import is_regressor
 from dpforest.command_line.answers import Answer, FitResult, Price, Written
 from dpforest.command_line.asking import agreed
 from dpforest.command_line.charging import (
-    Purse,
+    BudgetSource,
     price_words,
-    purse_of,
+    opened_budget_source,
     read_for_price,
     spent_words,
 )
@@ -109,17 +109,17 @@ def run_fit(chosen: argparse.Namespace) -> Answer:
     source = labelled(chosen.files, chosen.target, chosen.format)
     source.check(domain.feature_names)
     check_columns_of(chosen, forest, domain)
-    with purse_of(chosen) as purse:
-        price = purse.price(forest, streamed)
+    with opened_budget_source(chosen) as budget_source:
+        price = budget_source.price(forest, streamed)
         order = Order(chosen, forest, source, streamed, price, header)
         if chosen.dry_run:
-            return _dry(order, purse)
+            return _dry(order, budget_source)
         tell(_before(order))
-        purse.check(price)
+        budget_source.check(price)
         if not agreed("Spend this?", chosen.yes):
             return Answer(order.result(True), "", "nothing was charged", ANSWER_IS_NO)
         check_writable(order.folder)
-        forest.set_params(accountant=purse.accountant())
+        forest.set_params(accountant=budget_source.accountant())
         with _paid_for(order):
             _train(order)
     return _handed_over(order)
@@ -155,11 +155,11 @@ def _before(order: Order) -> str:
     )
 
 
-def _dry(order: Order, purse: Purse) -> Answer:
+def _dry(order: Order, budget_source: BudgetSource) -> Answer:
     """Plan and price alone; ends with the code that the fit would end with."""
     code = DONE
     try:
-        purse.check(order.price)
+        budget_source.check(order.price)
     except DPForestError as refusal:
         tell(f"dpforest fit: {refusal}")
         code = exit_code(refusal)

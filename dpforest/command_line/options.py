@@ -143,7 +143,7 @@ def _ledger(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key", metavar="FILE", help="secret key that signs what is written")
 
 
-def _purse(parser: argparse.ArgumentParser) -> None:
+def _charging(parser: argparse.ArgumentParser) -> None:
     _ledger(parser)
     parser.add_argument("--data-set", metavar="NAME", help="of the ledger, that is charged")
     parser.add_argument("--purpose", default="", metavar="WORDS", help="what the fit is for")
@@ -234,7 +234,7 @@ def plan(parser: argparse.ArgumentParser) -> None:
     """Options of ``plan``."""
     _budget(parser)
     _reading(parser)
-    _purse(parser)
+    _charging(parser)
     parser.add_argument(
         "--charge", type=new_file, metavar="FILE",
         help="write the charge, for `dpforest ledger request` and `reserve`",
@@ -248,7 +248,7 @@ def fit(parser: argparse.ArgumentParser) -> None:
     _target(parser)
     _budget(parser)
     _reading(parser)
-    _purse(parser)
+    _charging(parser)
     parser.add_argument(
         "--output", type=new_file, default="dpforest-output", metavar="FOLDER",
         help="for model, report and predictions (default: %(default)s)",

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from dpforest.command_line.answers import Answer, PlanResult, Written
-from dpforest.command_line.charging import price_words, purse_of, read_for_price
+from dpforest.command_line.charging import price_words, opened_budget_source, read_for_price
 from dpforest.command_line.forests import declared_domain, forest_of
 from dpforest.command_line.tables import is_streamed
 from dpforest.writing import check_new
@@ -19,12 +19,12 @@ def run_plan(chosen: argparse.Namespace) -> Answer:
     domain = declared_domain(chosen)
     forest, streamed = forest_of(chosen, domain), is_streamed(domain, chosen.streamed)
     plan = forest.plan(streamed=streamed)
-    with purse_of(chosen) as purse:
-        price = purse.price(forest, streamed)
+    with opened_budget_source(chosen) as budget_source:
+        price = budget_source.price(forest, streamed)
         written: tuple[Written, ...] = ()
         if chosen.charge:
             path = Path(chosen.charge)
-            written = (purse.write_charge(forest, streamed, path, chosen.force),)
+            written = (budget_source.write_charge(forest, streamed, path, chosen.force),)
     result = PlanResult(plan=plan, streamed=streamed, price=price, written=written)
     aside = "".join(f"{one.what} written: {one.path}" for one in written)
     return Answer(result, f"{plan}\n{how_read(streamed)}\n{price_words(price)}", aside)
