@@ -22,8 +22,8 @@ from dpforest.command_line.answers import Answer, FitResult, Price, Written
 from dpforest.command_line.asking import agreed
 from dpforest.command_line.charging import (
     BudgetSource,
-    price_words,
     opened_budget_source,
+    price_words,
     read_for_price,
     spent_words,
 )
@@ -53,7 +53,7 @@ NAMES = (MODEL, REPORT, PAGE, PREDICTIONS)
 
 
 @dataclass
-class Order:
+class FitJob:
     """Everything about a fit that is known before anything is charged."""
 
     chosen: argparse.Namespace
@@ -78,7 +78,7 @@ class Order:
         return not self.forest.domain.is_declared
 
     @property
-    def is_at_home(self) -> bool:
+    def is_in_output_folder(self) -> bool:
         """True if the model is where it was to be, so that other files may stand beside it."""
         home = str(self.folder / MODEL)
         return any(one.what == "model" and one.path == home for one in self.written)
@@ -111,18 +111,18 @@ def run_fit(chosen: argparse.Namespace) -> Answer:
     check_columns_of(chosen, forest, domain)
     with opened_budget_source(chosen) as budget_source:
         price = budget_source.price(forest, streamed)
-        order = Order(chosen, forest, source, streamed, price, header)
+        job = FitJob(chosen, forest, source, streamed, price, header)
         if chosen.dry_run:
-            return _dry(order, budget_source)
-        tell(_before(order))
+            return _dry_run(job, budget_source)
+        tell(_plan_words(job))
         budget_source.check(price)
         if not agreed("Spend this?", chosen.yes):
-            return Answer(order.result(True), "", "nothing was charged", ANSWER_IS_NO)
-        check_writable(order.folder)
+            return Answer(job.result(True), "", "nothing was charged", ANSWER_IS_NO)
+        check_writable(job.folder)
         forest.set_params(accountant=budget_source.accountant())
-        with _paid_for(order):
-            _train(order)
-    return _handed_over(order)
+        with _paid_for(job):
+            _train(job)
+    return _write_results(job)
 
 
 # -- before anything is charged -------------------------------------------------------------------
@@ -147,81 +147,81 @@ def _read_by(chosen: argparse.Namespace) -> list[str | Path | None]:
     return [*trained_on, *predicted, chosen.header, *read_for_price(chosen)]
 
 
-def _before(order: Order) -> str:
-    plan = order.forest.plan(streamed=order.streamed)
+def _plan_words(job: FitJob) -> str:
+    plan = job.forest.plan(streamed=job.streamed)
     seeded = "\nwith --seed the noise can be made again: no guarantee is earned"
-    return f"{plan}\n{how_read(order.streamed)}\n{price_words(order.price)}" + (
-        seeded if order.chosen.seed is not None else ""
+    return f"{plan}\n{how_read(job.streamed)}\n{price_words(job.price)}" + (
+        seeded if job.chosen.seed is not None else ""
     )
 
 
-def _dry(order: Order, budget_source: BudgetSource) -> Answer:
+def _dry_run(job: FitJob, budget_source: BudgetSource) -> Answer:
     """Plan and price alone; ends with the code that the fit would end with."""
     code = DONE
     try:
-        budget_source.check(order.price)
+        budget_source.check(job.price)
     except DPForestError as refusal:
         tell(f"dpforest fit: {refusal}")
         code = exit_code(refusal)
     aside = "dry run: no record was read, nothing was charged, nothing was written"
-    return Answer(order.result(True), _before(order), aside, code)
+    return Answer(job.result(True), _plan_words(job), aside, code)
 
 
 # -- the fit --------------------------------------------------------------------------------------
 
 
-def _train(order: Order) -> None:
+def _train(job: FitJob) -> None:
     """Train; the fit reads the files once it is charged, in passes or whole."""
-    order.forest.fit(order.source if order.streamed else WholeTable(order.source))
+    job.forest.fit(job.source if job.streamed else WholeTable(job.source))
 
 
 @contextmanager
-def _paid_for(order: Order) -> Iterator[None]:
+def _paid_for(job: FitJob) -> Iterator[None]:
     """Write the model before anything else happens, and say what a fit that failed has cost."""
-    with interrupts_wait(lambda: order.ended or order.forest.__sklearn_is_fitted__()) as asked:
+    with interrupts_wait(lambda: job.ended or job.forest.__sklearn_is_fitted__()) as asked:
         try:
             yield
         except BaseException as error:
-            order.ended = True
-            if order.forest.__sklearn_is_fitted__():
-                _keep_model(order)
+            job.ended = True
+            if job.forest.__sklearn_is_fitted__():
+                _keep_model(job)
             else:
-                _tell_of_cost(order, error)
+                _print_cost(job, error)
             raise
-        _keep_model(order)
-        if order.lost:  # it is to reach stdout, its last resort
+        _keep_model(job)
+        if job.lost:  # it is to reach stdout, its last resort
             asked.clear()
 
 
-def _tell_of_cost(order: Order, error: BaseException) -> None:
+def _print_cost(job: FitJob, error: BaseException) -> None:
     """Say what a fit without a model has cost."""
-    found = [order.forest._failure, *getattr(error, "__notes__", ())]
+    found = [job.forest._failure, *getattr(error, "__notes__", ())]
     for words in list(filter(None, found)) or ["nothing was charged"]:
         tell(f"dpforest fit: {words}")
 
 
-def _keep_model(order: Order) -> None:
+def _keep_model(job: FitJob) -> None:
     """Write the model at its place, else anywhere, and tell where it is or what it has cost."""
     try:
-        place = _placed(order, order.forest.to_json())
+        place = _placed(job, job.forest.to_json())
     except BaseException:
-        tell(f"dpforest fit: {spent_words(order.price)}")
+        tell(f"dpforest fit: {spent_words(job.price)}")
         raise
     if place is None:
-        tell(f"dpforest fit: {spent_words(order.price)}")
+        tell(f"dpforest fit: {spent_words(job.price)}")
         return
-    order.written.append(Written(what="model", path=str(place)))
+    job.written.append(Written(what="model", path=str(place)))
     tell(f"the model is paid for and kept: {place}")
 
 
-def _placed(order: Order, text: str) -> Path | None:
+def _placed(job: FitJob, text: str) -> Path | None:
     """Write the model; what another fit left in the folder goes when it comes."""
-    place, force = order.folder / MODEL, order.chosen.force
-    left = [order.folder / name for name in NAMES if force and name != MODEL]
+    place, force = job.folder / MODEL, job.chosen.force
+    left = [job.folder / name for name in NAMES if force and name != MODEL]
     try:
-        write_text(place, text, private=order.private, force=force, removed=left)
+        write_text(place, text, private=job.private, force=force, removed=left)
     except DPForestError as refusal:
-        order.problems.append(f"model: {refusal}")
+        job.problems.append(f"model: {refusal}")
         return rescue(text, "dpforest-model")
     return place
 
@@ -229,38 +229,38 @@ def _placed(order: Order, text: str) -> Path | None:
 # -- files ----------------------------------------------------------------------------------------
 
 
-def _handed_over(order: Order) -> Answer:
+def _write_results(job: FitJob) -> Answer:
     """Write all that can be made of the model, and answer."""
-    forest = order.forest
-    report = forest.privacy_report(order.header)
+    forest = job.forest
+    report = forest.privacy_report(job.header)
 
     def write(path: Path, text: str) -> None:
-        write_text(path, text, private=order.private, force=order.chosen.force)
+        write_text(path, text, private=job.private, force=job.chosen.force)
 
     makers: list[tuple[str, str, Callable[[Path], None]]] = [
         ("report", REPORT, lambda path: write(path, report.to_json()))
     ]
-    if not order.chosen.no_html:
+    if not job.chosen.no_html:
         makers.append(("page", PAGE, lambda path: write(path, report.to_html())))
-    if order.chosen.predict:
+    if job.chosen.predict:
         makers.append(
-            ("predictions", PREDICTIONS, lambda path: write_predictions(order.chosen, forest, path))
+            ("predictions", PREDICTIONS, lambda path: write_predictions(job.chosen, forest, path))
         )
     for what, name, make in makers:
-        if order.is_at_home:
-            _write(order, what, order.folder / name, make)
+        if job.is_in_output_folder:
+            _write(job, what, job.folder / name, make)
         else:
-            order.problems.append(f"{what}: not written, since the model is not in that folder")
-    return _answer(order)
+            job.problems.append(f"{what}: not written, since the model is not in that folder")
+    return _answer(job)
 
 
-def _write(order: Order, what: str, path: Path, make: Callable[[Path], None]) -> None:
+def _write(job: FitJob, what: str, path: Path, make: Callable[[Path], None]) -> None:
     try:
         make(path)
     except Exception as fault:  # whatever it is, the forest is there and was paid for
-        order.problems.append(f"{what}: {_why_missing(what, fault)}")
+        job.problems.append(f"{what}: {_why_missing(what, fault)}")
     else:
-        order.written.append(Written(what=what, path=str(path)))
+        job.written.append(Written(what=what, path=str(path)))
 
 
 def _why_missing(what: str, fault: Exception) -> str:
@@ -272,10 +272,10 @@ def _why_missing(what: str, fault: Exception) -> str:
     return f"a fault of dpforest ({type(fault).__name__})"
 
 
-def _answer(order: Order) -> Answer:
-    forest, guarantee = order.forest, order.forest.guarantee_
-    model, gain = forest.to_json() if order.lost else None, _gain(order)
-    result = order.result(
+def _answer(job: FitJob) -> Answer:
+    forest, guarantee = job.forest, job.forest.guarantee_
+    model, gain = forest.to_json() if job.lost else None, _gain(job)
+    result = job.result(
         False,
         strategy=forest.strategy_,
         guarantee=str(guarantee),
@@ -286,31 +286,31 @@ def _answer(order: Order) -> Answer:
     )
     lines = [
         str(guarantee),
-        *_forecast(order, gain),
-        *(f"{one.what}: {one.path}" for one in order.written),
+        *_forecast(job, gain),
+        *(f"{one.what}: {one.path}" for one in job.written),
     ]
-    if not order.problems:
+    if not job.problems:
         return Answer(result, "\n".join(lines))
-    aside = ["what is missing:", *order.problems]
-    aside += ["no place took the model: it follows on stdout"] if order.lost else [
+    aside = ["what is missing:", *job.problems]
+    aside += ["no place took the model: it follows on stdout"] if job.lost else [
         "the model has it all: dpforest report show, dpforest predict"
     ]  # fmt: skip
     words = model if model is not None else "\n".join(lines)
     return Answer(result, words, "\n".join(aside), NOT_ALL_WRITTEN)
 
 
-def _gain(order: Order) -> Range | None:
+def _gain(job: FitJob) -> Range | None:
     """Range of what the forest likely gains; a fault there must not cost what was paid for."""
     try:
-        found: Range | None = order.forest.expected_gain()
+        found: Range | None = job.forest.expected_gain()
     except Exception as fault:
-        order.problems.append(f"forecast: {_why_missing('forecast', fault)}")
+        job.problems.append(f"forecast: {_why_missing('forecast', fault)}")
         return None
     return found
 
 
-def _forecast(order: Order, gain: Range | None) -> list[str]:
+def _forecast(job: FitJob, gain: Range | None) -> list[str]:
     """A line that says what the forest likely gains."""
     if gain is None:
         return []
-    return [f"forecast: {gain_in_words(gain, is_regressor(order.forest))}"]
+    return [f"forecast: {gain_in_words(gain, is_regressor(job.forest))}"]

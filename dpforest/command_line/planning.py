@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from dpforest.command_line.answers import Answer, PlanResult, Written
-from dpforest.command_line.charging import price_words, opened_budget_source, read_for_price
+from dpforest.command_line.charging import opened_budget_source, price_words, read_for_price
 from dpforest.command_line.forests import declared_domain, forest_of
 from dpforest.command_line.tables import is_streamed
 from dpforest.writing import check_new
