@@ -34,7 +34,7 @@ class Answer:
         For programs.
     words : str
         For people; goes to stdout.
-    aside : str
+    notice : str
         For people who watch; goes to stderr.
     code : int
         Exit code.
@@ -42,7 +42,7 @@ class Answer:
 
     result: Result
     words: str
-    aside: str = ""
+    notice: str = ""
     code: int = DONE
 
     def as_json(self, command: str) -> str:

@@ -9,7 +9,7 @@ from dpforest.audit.auditor import audit
 from dpforest.command_line.answers import Answer, AuditOutcome
 from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE
 from dpforest.command_line.forests import declared_domain, forest_of
-from dpforest.command_line.running import tell
+from dpforest.command_line.running import print_notice
 from dpforest.exceptions import FewRecordsWarning, RepeatedFitWarning, WeakSignalWarning
 
 
@@ -17,7 +17,7 @@ def run_audit(chosen: argparse.Namespace) -> Answer:
     """Look for a certified lower bound on epsilon that breaks the claim; no record is read."""
     forest = forest_of(chosen, declared_domain(chosen))
     forest.set_params(verbose=0)
-    tell(f"fitting some {2 * chosen.runs} forests to made-up tables of a few records")
+    print_notice(f"fitting some {2 * chosen.runs} forests to made-up tables of a few records")
     with warnings.catch_warnings():
         # Tables of a few records teach nothing, and nobody's budget is spent on them.
         warnings.simplefilter("ignore", RepeatedFitWarning)

@@ -21,7 +21,7 @@ from dpforest.signatures import Signer
 from dpforest.writing import write_text
 
 #: Said where no ledger is.
-FORGOTTEN = (
+NO_LEDGER = (
     "No ledger is named, so nothing but the report remembers this fit: further fits on the same "
     "records add up."
 )
@@ -151,7 +151,7 @@ def price_words(price: Price) -> str:
     """Price in lines."""
     own = f"epsilon = {figure_up(price.epsilon)}, delta = {figure_up(price.delta)}"
     if price.currency is None:
-        return f"price: {own}, charged to {price.charged_to}\n{FORGOTTEN}"
+        return f"price: {own}, charged to {price.charged_to}\n{NO_LEDGER}"
     lines = [
         f"price: {price.currency} = {price.amount} ({own} by itself), charged to "
         f"{price.charged_to}",

@@ -24,7 +24,7 @@ from dpforest.command_line.answers import (
 )
 from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE
 from dpforest.command_line.forests import with_rows
-from dpforest.command_line.running import tell
+from dpforest.command_line.running import print_notice
 from dpforest.command_line.tables import files_of, labelled, whole_table
 from dpforest.domain.domain import Domain
 from dpforest.domain.findings import LOOK_AT_LINES
@@ -68,13 +68,13 @@ def run_draft(chosen: argparse.Namespace) -> Answer:
         domain = read.with_categories(*chosen.categorical)
     domain = with_rows(domain, chosen.rows)
     write_text(path, domain.to_json(), private=True, force=chosen.force)
-    aside = (
+    notice = (
         f"{path} holds extremes of the records, {FOR_THE_CURATOR}. Edit it from public knowledge, "
         f"then: dpforest domain confirm\n{_codes_words(read.may_be_codes)}\n"
         f"{_doubts_words(read.doubts)}"
     )
     result = _result(domain, path, _name_of_output(chosen.task))
-    return Answer(result, f"draft: {path}", aside)
+    return Answer(result, f"draft: {path}", notice)
 
 
 def run_confirm(chosen: argparse.Namespace) -> Answer:
@@ -91,8 +91,8 @@ def run_confirm(chosen: argparse.Namespace) -> Answer:
     # What is not confirmed still holds what was read off the records.
     private = not domain.is_declared
     write_text(path, domain.without_marks().to_json(), private=private, force=chosen.force)
-    aside = _SOURCES_WORDS if domain.lacking else ""
-    return Answer(_result(domain, path), _with_lacking(f"domain: {path}", domain), aside)
+    notice = _SOURCES_WORDS if domain.lacking else ""
+    return Answer(_result(domain, path), _with_lacking(f"domain: {path}", domain), notice)
 
 
 def run_check(chosen: argparse.Namespace) -> Answer:
@@ -121,12 +121,12 @@ def run_diff(chosen: argparse.Namespace) -> Answer:
     read = [chosen.domain, chosen.other]
     one, other = (Domain.from_json(Path(path)) for path in read)
     if one.is_declared and other.is_declared:
-        path, aside = _new_place(chosen, read), ""
+        path, notice = _new_place(chosen, read), ""
     else:
-        path, aside = _place_for_curator(chosen, "what a draft holds", read), FOR_THE_CURATOR
+        path, notice = _place_for_curator(chosen, "what a draft holds", read), FOR_THE_CURATOR
     found = one.diff(other)
     code = ANSWER_IS_NO if chosen.exit_code and not found.same else DONE
-    answer = Answer(DomainDiffResult(same=found.same, diff=found), str(found), aside, code)
+    answer = Answer(DomainDiffResult(same=found.same, diff=found), str(found), notice, code)
     return _put(answer, chosen, path, "diff")
 
 
@@ -160,8 +160,8 @@ def _put(answer: Answer, chosen: argparse.Namespace, path: Path | None, what: st
     text = answer.as_json(chosen.named) if chosen.json else answer.words
     write_text(path, text + "\n", private=True, force=chosen.force)
     written = WritingResult(written=(Written(what=what, path=str(path)),))
-    aside = f"{path} is {FOR_THE_CURATOR}" if what == "check" or answer.aside else ""
-    return Answer(written, f"{what}: {path}", aside, answer.code)
+    notice = f"{path} is {FOR_THE_CURATOR}" if what == "check" or answer.notice else ""
+    return Answer(written, f"{what}: {path}", notice, answer.code)
 
 
 def _result(domain: Domain, path: Path | None, output: str | None = None) -> DomainResult:
@@ -324,8 +324,8 @@ def _confirms_nothing(given: Domain, domain: Domain) -> bool:
 
 def _nothing_confirmed(domain: Domain) -> Answer:
     words = _with_lacking("nothing is confirmed, so no file is written", domain)
-    aside = _SOURCES_WORDS if domain.lacking else _ALL_DECLARED
-    return Answer(_result(domain, None), words, aside, ANSWER_IS_NO)
+    notice = _SOURCES_WORDS if domain.lacking else _ALL_DECLARED
+    return Answer(_result(domain, None), words, notice, ANSWER_IS_NO)
 
 
 def _with_lacking(words: str, domain: Domain) -> str:
@@ -343,7 +343,9 @@ def _confirmed(domain: Domain, by: str, sources: dict[str, str]) -> Domain:
         confirmed = domain.confirmed(by, sources=sources)
     if sys.stderr.isatty():
         for one in caught:
-            tell(f"dpforest: warning, {FOR_THE_CURATOR}: {one.message}")
+            print_notice(f"dpforest: warning, {FOR_THE_CURATOR}: {one.message}")
     else:
-        tell("bounds that are still the draft's would be listed at a terminal, not in a log")
+        print_notice(
+            "bounds that are still the draft's would be listed at a terminal, not in a log"
+        )
     return confirmed

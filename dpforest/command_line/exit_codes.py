@@ -18,7 +18,7 @@ NOT_ALL_WRITTEN = 7
 FAULT = 70
 #: 128 and the signal's number, as shells count: the terminal is gone, interrupted, nobody reads the
 #: output, told to end.
-HUNG_UP, INTERRUPTED, NOBODY_READS, TERMINATED = 129, 130, 141, 143
+HANGUP, INTERRUPTED, BROKEN_PIPE, TERMINATED = 129, 130, 141, 143
 
 CODES = {
     DONE: "done",
@@ -26,8 +26,8 @@ CODES = {
     **REFUSALS,
     NOT_ALL_WRITTEN: "paid for, but not all files are where they were to be",
     FAULT: "a fault of dpforest",
-    HUNG_UP: "the terminal is gone",
+    HANGUP: "the terminal is gone",
     INTERRUPTED: "interrupted",
-    NOBODY_READS: "nobody reads the output",
+    BROKEN_PIPE: "nobody reads the output",
     TERMINATED: "told to end",
 }

@@ -23,8 +23,8 @@ def run_explain(chosen: argparse.Namespace) -> Answer:
     if chosen.plot:
         _draw(explanation, chosen, private=holds_draft(forest))
         written = (Written(what="plot", path=chosen.plot),)
-    aside = "".join(f"{one.what}: {one.path}" for one in written)
-    return Answer(ExplainResult(explanation=explanation, written=written), words, aside)
+    notice = "".join(f"{one.what}: {one.path}" for one in written)
+    return Answer(ExplainResult(explanation=explanation, written=written), words, notice)
 
 
 def _draw(explanation: Explanation, chosen: argparse.Namespace, private: bool) -> None:

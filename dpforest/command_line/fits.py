@@ -33,7 +33,7 @@ from dpforest.command_line.headers import header_at
 from dpforest.command_line.interrupts import interrupts_wait
 from dpforest.command_line.planning import how_read
 from dpforest.command_line.predictions import check_columns_of, write_predictions
-from dpforest.command_line.running import tell
+from dpforest.command_line.running import print_notice
 from dpforest.command_line.tables import WholeTable, files_of, is_streamed, labelled
 from dpforest.estimators.forecast import gain_in_words
 from dpforest.estimators.forecast_range import Range
@@ -114,7 +114,7 @@ def run_fit(chosen: argparse.Namespace) -> Answer:
         job = FitJob(chosen, forest, source, streamed, price, header)
         if chosen.dry_run:
             return _dry_run(job, budget_source)
-        tell(_plan_words(job))
+        print_notice(_plan_words(job))
         budget_source.check(price)
         if not agreed("Spend this?", chosen.yes):
             return Answer(job.result(True), "", "nothing was charged", ANSWER_IS_NO)
@@ -161,10 +161,10 @@ def _dry_run(job: FitJob, budget_source: BudgetSource) -> Answer:
     try:
         budget_source.check(job.price)
     except DPForestError as refusal:
-        tell(f"dpforest fit: {refusal}")
+        print_notice(f"dpforest fit: {refusal}")
         code = exit_code(refusal)
-    aside = "dry run: no record was read, nothing was charged, nothing was written"
-    return Answer(job.result(True), _plan_words(job), aside, code)
+    notice = "dry run: no record was read, nothing was charged, nothing was written"
+    return Answer(job.result(True), _plan_words(job), notice, code)
 
 
 # -- the fit --------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ def _print_cost(job: FitJob, error: BaseException) -> None:
     """Say what a fit without a model has cost."""
     found = [job.forest._failure, *getattr(error, "__notes__", ())]
     for words in list(filter(None, found)) or ["nothing was charged"]:
-        tell(f"dpforest fit: {words}")
+        print_notice(f"dpforest fit: {words}")
 
 
 def _keep_model(job: FitJob) -> None:
@@ -205,13 +205,13 @@ def _keep_model(job: FitJob) -> None:
     try:
         place = _placed(job, job.forest.to_json())
     except BaseException:
-        tell(f"dpforest fit: {spent_words(job.price)}")
+        print_notice(f"dpforest fit: {spent_words(job.price)}")
         raise
     if place is None:
-        tell(f"dpforest fit: {spent_words(job.price)}")
+        print_notice(f"dpforest fit: {spent_words(job.price)}")
         return
     job.written.append(Written(what="model", path=str(place)))
-    tell(f"the model is paid for and kept: {place}")
+    print_notice(f"the model is paid for and kept: {place}")
 
 
 def _placed(job: FitJob, text: str) -> Path | None:
@@ -291,12 +291,12 @@ def _answer(job: FitJob) -> Answer:
     ]
     if not job.problems:
         return Answer(result, "\n".join(lines))
-    aside = ["what is missing:", *job.problems]
-    aside += ["no place took the model: it follows on stdout"] if job.lost else [
+    notice = ["what is missing:", *job.problems]
+    notice += ["no place took the model: it follows on stdout"] if job.lost else [
         "the model has it all: dpforest report show, dpforest predict"
     ]  # fmt: skip
     words = model if model is not None else "\n".join(lines)
-    return Answer(result, words, "\n".join(aside), NOT_ALL_WRITTEN)
+    return Answer(result, words, "\n".join(notice), NOT_ALL_WRITTEN)
 
 
 def _gain(job: FitJob) -> Range | None:

@@ -55,36 +55,36 @@ def interrupts_wait(is_due: Callable[[], bool]) -> Iterator[list[int]]:
     if threading.current_thread() is not threading.main_thread():
         yield []  # signals go to the main thread alone
         return
-    taker = _Taker(is_due)
+    deferred = _DeferredSignals(is_due)
     before = _handlers()
     try:
         for number in before:
-            signal.signal(number, taker.take)
-        yield taker.asked
+            signal.signal(number, deferred.handle)
+        yield deferred.received
     finally:
-        taker.over = True
+        deferred.is_closed = True
         for number, handler in before.items():
             signal.signal(number, handler)
-    if taker.asked:
-        raise Interrupted(taker.asked[0])
+    if deferred.received:
+        raise Interrupted(deferred.received[0])
 
 
-class _Taker:
+class _DeferredSignals:
     """Takes signals, and raises where that loses nothing."""
 
     def __init__(self, is_due: Callable[[], bool]) -> None:
-        self.asked: list[int] = []
-        self.over = False
+        self.received: list[int] = []
+        self.is_closed = False
         self._is_due = is_due
         self._raised: weakref.ref[Interrupted] | None = None
 
-    def take(self, number: int, frame: FrameType | None) -> None:
+    def handle(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal."""
-        self.asked.append(number)
+        self.received.append(number)
         # Several often come at once. A second one must not end what the first one's error does on
         # its way; but that error may have been lost, as in a destructor.
-        on_its_way = self._raised is not None and self._raised() is not None
-        if self.over or on_its_way or self._is_due():
+        is_unhandled = self._raised is not None and self._raised() is not None
+        if self.is_closed or is_unhandled or self._is_due():
             return
         error = Interrupted(number)
         self._raised = weakref.ref(error)

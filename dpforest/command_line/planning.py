@@ -26,8 +26,8 @@ def run_plan(chosen: argparse.Namespace) -> Answer:
             path = Path(chosen.charge)
             written = (budget_source.write_charge(forest, streamed, path, chosen.force),)
     result = PlanResult(plan=plan, streamed=streamed, price=price, written=written)
-    aside = "".join(f"{one.what} written: {one.path}" for one in written)
-    return Answer(result, f"{plan}\n{how_read(streamed)}\n{price_words(price)}", aside)
+    notice = "".join(f"{one.what} written: {one.path}" for one in written)
+    return Answer(result, f"{plan}\n{how_read(streamed)}\n{price_words(price)}", notice)
 
 
 def how_read(streamed: bool) -> str:

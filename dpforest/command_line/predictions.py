@@ -103,7 +103,7 @@ def _tables(chosen: argparse.Namespace, forest: Any) -> Iterator[Any]:
             empty = False
             yield _predicted(forest, batch.X, names, chosen.id, chosen.probabilities)
     if empty:
-        yield _nobody(forest, names, chosen.id, chosen.probabilities)
+        yield _empty_predictions(forest, names, chosen.id, chosen.probabilities)
 
 
 def _predicted(
@@ -122,7 +122,9 @@ def _predicted(
     return pa.table(columns)
 
 
-def _nobody(forest: Any, names: Sequence[str], ids: Sequence[str], probabilities: bool) -> Any:
+def _empty_predictions(
+    forest: Any, names: Sequence[str], ids: Sequence[str], probabilities: bool
+) -> Any:
     """Predictions of files without records: the columns are there."""
     import pyarrow as pa
 

@@ -37,7 +37,7 @@ def run_show(chosen: argparse.Namespace) -> Answer:
     """A report in words, as a page or as JSON, to stdout or to a file."""
     if chosen.output:
         check_new(Path(chosen.output), chosen.force, read=[chosen.report, chosen.header])
-    report, aside = _report_at(chosen.report, chosen.header)
+    report, notice = _report_at(chosen.report, chosen.header)
     forms = {"markdown": report.to_markdown, "html": report.to_html, "json": report.to_json}
     words = forms[chosen.form]()
     written: tuple[Written, ...] = ()
@@ -45,7 +45,7 @@ def run_show(chosen: argparse.Namespace) -> Answer:
         write_text(Path(chosen.output), words, private=_holds_draft(report), force=chosen.force)
         written = (Written(what="report", path=chosen.output),)
         words = f"report: {chosen.output}"
-    return Answer(ReportResult(report=json.loads(report.to_json()), written=written), words, aside)
+    return Answer(ReportResult(report=json.loads(report.to_json()), written=written), words, notice)
 
 
 def run_verify(chosen: argparse.Namespace) -> Answer:
@@ -84,10 +84,10 @@ def _refused_in_words(refusal: ReportError) -> str:
 
 def run_diff(chosen: argparse.Namespace) -> Answer:
     """Differences from one report to another."""
-    (one, aside), (other, of_other) = _report_at(chosen.report), _report_at(chosen.other)
+    (one, notice), (other, of_other) = _report_at(chosen.report), _report_at(chosen.other)
     found = diff_reports(one, other)
     code = ANSWER_IS_NO if chosen.exit_code and not found.same else DONE
-    return Answer(DiffResult(same=found.same, diff=found), str(found), aside or of_other, code)
+    return Answer(DiffResult(same=found.same, diff=found), str(found), notice or of_other, code)
 
 
 def _has_words_at(path: Path) -> bool:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpforest import exceptions
-from dpforest.command_line.exit_codes import FAULT, INTERRUPTED, NOBODY_READS
+from dpforest.command_line.exit_codes import BROKEN_PIPE, FAULT, INTERRUPTED
 from dpforest.command_line.interrupts import Interrupted
 from dpforest.ledger.command_line import exit_code
 
@@ -51,23 +51,23 @@ def run_command(chosen: argparse.Namespace) -> int:
     """
     try:
         with _warnings_in_a_line():
-            return _told(_function(chosen.function)(chosen), chosen)
+            return _print_answer(_function(chosen.function)(chosen), chosen)
     except exceptions.DPForestError as refusal:
-        tell(f"dpforest {chosen.named}: {refusal}")
+        print_notice(f"dpforest {chosen.named}: {refusal}")
         return exit_code(refusal)
     except KeyboardInterrupt as stop:
-        tell(f"dpforest {chosen.named}: interrupted")
+        print_notice(f"dpforest {chosen.named}: interrupted")
         return 128 + stop.number if isinstance(stop, Interrupted) else INTERRUPTED
     except BrokenPipeError:
         # Python would complain once more when it closes what nobody reads.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return NOBODY_READS
+        return BROKEN_PIPE
     except Exception as fault:
-        tell(f"dpforest {chosen.named}: {_fault_words(fault)}")
+        print_notice(f"dpforest {chosen.named}: {_fault_words(fault)}")
         return FAULT
 
 
-def tell(words: str) -> None:
+def print_notice(words: str) -> None:
     """Say something to people who watch: on stderr, if it is still there."""
     with suppress(OSError):  # a terminal that was closed must not end a fit
         print(words, file=sys.stderr, flush=True)
@@ -82,9 +82,9 @@ def _function(place: str) -> Callable[[argparse.Namespace], Answer]:
     return found
 
 
-def _told(answer: Answer, chosen: argparse.Namespace) -> int:
-    if answer.aside:
-        tell(answer.aside)
+def _print_answer(answer: Answer, chosen: argparse.Namespace) -> int:
+    if answer.notice:
+        print_notice(answer.notice)
     words = answer.as_json(chosen.named) if chosen.json else answer.words
     if words:
         print(words, flush=True)
@@ -105,7 +105,7 @@ def _warnings_in_a_line() -> Iterator[None]:
                 others(message, category, *where, **more)
             elif str(message) not in told:
                 told.add(str(message))
-                tell(f"dpforest: warning: {message}")
+                print_notice(f"dpforest: warning: {message}")
 
         warnings.showwarning = show
         yield

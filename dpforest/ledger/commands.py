@@ -47,13 +47,13 @@ class Answer:
     ----------
     words : str
     data : dict
-    aside : str
+    notice : str
         For people who watch: goes to standard error.
     """
 
     words: str
     data: dict[str, Any] = field(default_factory=dict)
-    aside: str = ""
+    notice: str = ""
 
 
 def run_command(chosen: argparse.Namespace) -> str:
@@ -72,8 +72,8 @@ def run_command(chosen: argparse.Namespace) -> str:
     _check_file(chosen)
     with _opened(chosen) as ledger:
         answer = _RUNS[chosen.action](ledger, chosen)
-    if answer.aside:
-        print(answer.aside, file=sys.stderr)
+    if answer.notice:
+        print(answer.notice, file=sys.stderr)
     return json.dumps(answer.data) if chosen.json else answer.words
 
 
@@ -267,8 +267,8 @@ def _price(charge: Charge, currency: str) -> str:
 
 def _request(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     entry = ledger.request(chosen.data_set, Charge.from_json(chosen.plan))
-    aside = f"owners approve of it with: dpforest ledger approve {chosen.data_set} {entry.id}"
-    return Answer(entry.id, {"request": entry.id} | _written(entry), aside)
+    notice = f"owners approve of it with: dpforest ledger approve {chosen.data_set} {entry.id}"
+    return Answer(entry.id, {"request": entry.id} | _written(entry), notice)
 
 
 def _approve(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
@@ -294,11 +294,11 @@ def _reserve(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     charge = Charge.from_json(chosen.plan)
     made = ledger.reserve(chosen.data_set, charge, request=chosen.request)
     data = {"reserve": made.id, "token": made.token} | _written(made.entry)
-    aside = (
+    notice = (
         f'its fit takes it up: ledger.accountant("{chosen.data_set}", reserve="{made.id}")\n'
         f"to give it back before a fit has started: --token {made.token}"
     )
-    return Answer(made.id, data, aside)
+    return Answer(made.id, data, notice)
 
 
 def _void(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
