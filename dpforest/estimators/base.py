@@ -37,7 +37,7 @@ from dpforest.estimators.parameters import (
 from dpforest.estimators.planning import plan_of, warn_of_large_delta, warn_of_large_epsilon
 from dpforest.estimators.sharing import SharedBudget
 from dpforest.exceptions import ParameterTypeError, kind_of
-from dpforest.ledger.accountant import Tariff
+from dpforest.ledger.accountant import DataSetCeiling
 from dpforest.ledger.pricing import FitPrice
 from dpforest.report.digests import model_fingerprint
 from dpforest.report.guarantee import Guarantee
@@ -222,16 +222,16 @@ class PrivateEstimator(ModelUses, SharedBudget):
             warn_of_large_delta(wanted.budget.delta, round(rows), 3)
         return summarise(plan, wanted.budget.unit_epsilon, wanted.budget.delta)
 
-    def _priced(self, tariff: Tariff, streamed: bool | None = None) -> FitPrice:
+    def _priced(self, ceiling: DataSetCeiling, streamed: bool | None = None) -> FitPrice:
         """Price of a fit as one of a ledger's data set; touches no data and spends nothing."""
         wanted = self._wanted()
-        tariff.check(self.domain, wanted.budget)
+        ceiling.check(self.domain, wanted.budget)
         by_passes = self._by_passes if streamed is None else bool(streamed)
         if by_passes:
             wanted.check_streamable()
         domain = self.domain.without_marks()
         encoder, rows = self._encoder(domain), domain.approximate_rows
-        plan = plan_of(wanted, encoder, rows, tariff.charged_to, not by_passes)
+        plan = plan_of(wanted, encoder, rows, ceiling.charged_to, not by_passes)
         settings = {name: storable(value) for name, value in self._reported_parameters().items()}
         return fit_price(self, plan, wanted, settings, domain)
 

@@ -108,7 +108,7 @@ class Book(Protocol):
 # -- ceilings -------------------------------------------------------------------------------------
 
 
-class Tariff(LastingCeiling):
+class DataSetCeiling(LastingCeiling):
     """Facts of a data set by which a fit is planned and priced.
 
     Attributes
@@ -150,7 +150,7 @@ class Tariff(LastingCeiling):
             )  # fmt: skip
 
 
-class LedgerCeiling(Tariff):
+class LedgerCeiling(DataSetCeiling):
     """Base of what an estimator takes as ``accountant`` to be charged to a ledger.
 
     Clones and copies of an estimator share it, and it is never pickled: a fit in another process

@@ -28,11 +28,11 @@ from dpforest.accounting.losses import Amount
 from dpforest.accounting.rationals import parse_amount, parse_finite
 from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError
 from dpforest.ledger.accountant import (
+    DataSetCeiling,
     LedgerCeiling,
     LedgerReservation,
     Reservation,
     Reserve,
-    Tariff,
 )
 from dpforest.ledger.amounts import fraction_of, to_units
 from dpforest.ledger.charges import charged, check_charge
@@ -51,7 +51,7 @@ _NARROW = Fraction(1, 2**64)
 class Forest(Protocol):
     """An estimator, as far as its price goes."""
 
-    def _priced(self, tariff: Tariff, streamed: bool | None = None) -> FitPrice: ...
+    def _priced(self, ceiling: DataSetCeiling, streamed: bool | None = None) -> FitPrice: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,13 +380,13 @@ class _PartReservation(LedgerReservation):
 
 
 def priced_forests(
-    tariff: Tariff, forests: Any, streamed: bool | None = None
+    ceiling: DataSetCeiling, forests: Any, streamed: bool | None = None
 ) -> tuple[FitPrice, ...]:
     """Prices of some forests as fits of a data set.
 
     Parameters
     ----------
-    tariff : Tariff
+    ceiling : DataSetCeiling
     forests : estimator, or sequence of estimators
     streamed : bool, optional
         Whether records will be read pass by pass; None asks each forest.
@@ -406,4 +406,4 @@ def priced_forests(
                 "must be private estimators of dpforest",
                 "Give forests as they would be fitted",
             )  # fmt: skip
-    return tuple(forest._priced(tariff, streamed) for forest in named)
+    return tuple(forest._priced(ceiling, streamed) for forest in named)

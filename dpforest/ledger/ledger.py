@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dpforest.ledger.accountant import LedgerAccountant, Reserve, Tariff
+from dpforest.ledger.accountant import DataSetCeiling, LedgerAccountant, Reserve
 from dpforest.ledger.campaign import (
     BatchPlan,
     Campaign,
@@ -103,7 +103,7 @@ class BudgetLedger(LedgerDesk):
             Whether records will be read pass by pass. None asks each forest.
         """
         named, state = checked_blocks(blocks), self._state(data_set)
-        prices = priced_forests(Tariff(data_set, state.facts), forests, streamed)
+        prices = priced_forests(DataSetCeiling(data_set, state.facts), forests, streamed)
         return batch_plan(state, prices, self.actor, named)
 
     def charge(
@@ -127,7 +127,7 @@ class BudgetLedger(LedgerDesk):
         streamed : bool, optional
         """
         what, named, state = checked_purpose(purpose), checked_blocks(blocks), self._state(data_set)
-        prices = priced_forests(Tariff(data_set, state.facts), forests, streamed)
+        prices = priced_forests(DataSetCeiling(data_set, state.facts), forests, streamed)
         if len(prices) == 1:
             return charge_of(prices, state.facts.currency, what, named)
         return campaign_charge(state, prices, what, named)
@@ -175,7 +175,7 @@ class BudgetLedger(LedgerDesk):
             checked_request(request), checked_reserve(reserve),
         )  # fmt: skip
         state = self._state(data_set)
-        prices = priced_forests(Tariff(data_set, state.facts), forests, streamed)
+        prices = priced_forests(DataSetCeiling(data_set, state.facts), forests, streamed)
         if held:
             made = taken_up(self, data_set, held, what, named, asked)
             check_covers(made.stake, prices, state.facts)

@@ -104,7 +104,7 @@ def test_an_accountant_says_what_remains(tmp_path):
             assert "inf" not in f"{accountant.remaining} {accountant.remaining!r} {accountant!r}"
 
 
-def test_a_tariff_refuses_before_anything_is_planned(book):
+def test_a_ceiling_refuses_before_anything_is_planned(book):
     accountant = book.accountant("claims")
     budget = LearnerBudget.of_unit(Fraction(1), Fraction("1e-6"), 1)
     accountant.check(DOMAIN, budget)

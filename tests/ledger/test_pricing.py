@@ -36,7 +36,7 @@ from dpforest.accounting.rationals import exact_text, parse_amount
 from dpforest.accounting.releases import repeats
 from dpforest.estimators.planning import plan_of
 from dpforest.exceptions import ParameterError
-from dpforest.ledger.accountant import Tariff
+from dpforest.ledger.accountant import DataSetCeiling
 from dpforest.ledger.amounts import to_units
 from dpforest.ledger.entries import OpenBody
 from dpforest.ledger.facts import cap_facts, domain_digest
@@ -54,7 +54,7 @@ DOMAIN = Domain(features=FEATURES, classes=["a", "b"], approximate_rows=4000)
 TARGETS = Domain(features=FEATURES, target=(0, 1), approximate_rows=4000)
 
 
-def tariff(domain: Domain = DOMAIN, size: int = 1, **cap: Any) -> Tariff:
+def ceiling(domain: Domain = DOMAIN, size: int = 1, **cap: Any) -> DataSetCeiling:
     """Facts of a data set of this domain and unit."""
     given = {"currency": "rho", "epsilon": 9, "delta": "1e-5", "rho": None} | cap
     facts = OpenBody(
@@ -69,7 +69,7 @@ def tariff(domain: Domain = DOMAIN, size: int = 1, **cap: Any) -> Tariff:
         approvals=0,
         **cap_facts(**given),
     )
-    return Tariff("claims", facts)
+    return DataSetCeiling("claims", facts)
 
 
 def price(kind: Any = PrivateForestClassifier, rows: Any = 4000, **parameters: Any) -> FitPrice:
@@ -77,7 +77,7 @@ def price(kind: Any = PrivateForestClassifier, rows: Any = 4000, **parameters: A
         update={"approximate_rows": rows}
     )
     forest = kind(**{"epsilon": 1, "domain": domain, **parameters})
-    return forest._priced(tariff(domain, parameters.get("max_records_per_unit", 1)))
+    return forest._priced(ceiling(domain, parameters.get("max_records_per_unit", 1)))
 
 
 # -- one fit ---------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ def test_ten_fits_of_adult_are_within_what_is_said_of_them():
 
     domain = load_adult().domain
     forest = PrivateForestClassifier(epsilon=0.5, delta=1e-6, domain=domain)
-    prices = [forest._priced(tariff(domain))] * 10
+    prices = [forest._priced(ceiling(domain))] * 10
     cap = cap_facts("rho", "1.66", "1e-5", None)["cap"]
     assert sum(to_units(one.amount("rho")) for one in prices) <= cap
     assert sum(to_units(one.amount("rho")) for one in prices + prices[:1]) > cap

@@ -174,8 +174,8 @@ def test_a_certificate_that_does_not_follow_is_refused(tmp_path):
             epsilon=1, delta="1e-7", domain=DOMAIN, strategy="one_shot"
         )
         book.register("claims", domain=DOMAIN, epsilon=4, delta="1e-6")
-        tariff = book.accountant("claims")
-        prices = [forest._priced(tariff)] * 9
+        accountant = book.accountant("claims")
+        prices = [forest._priced(accountant)] * 9
         epsilon, delta = Fraction(campaign_epsilon(prices, Fraction("1e-6"))), Fraction("1e-6")
         with pytest.raises(ParameterError, match="certificate that the charge stands by"):
             Reserve.made(book, "claims", charge_of(prices, "rho", alone=(epsilon / 2, delta)))
