@@ -46,7 +46,7 @@ from dpforest.ledger.lacking import settled_mark
 from dpforest.ledger.pricing import FitPrice, charge_of
 from dpforest.ledger.state import DataSetState
 from dpforest.ledger.status import DataSetStatus
-from dpforest.ledger.witness import Stake, place_of
+from dpforest.ledger.witness import ReserveSnapshot, place_of
 from dpforest.ledger.words import checked_blocks, checked_purpose, checked_request
 from dpforest.report.places import ledger_words
 from dpforest.report.record import LedgerPlace
@@ -237,22 +237,24 @@ class Reserve:
 
     Attributes
     ----------
-    stake : Stake
+    snapshot : ReserveSnapshot
     """
 
-    def __init__(self, ledger: Book, data_set: str, stake: Stake, token: str = "") -> None:
+    def __init__(
+        self, ledger: Book, data_set: str, snapshot: ReserveSnapshot, token: str = ""
+    ) -> None:
         self._ledger, self._data_set = ledger, data_set
-        self.stake, self._token = stake, token
+        self.snapshot, self._token = snapshot, token
 
     @classmethod
     def made(cls, ledger: Book, data_set: str, charge: Charge, request: str = "") -> Self:
         """Set budget aside; it counts as spent from now on."""
         held = ledger.reserve(data_set, charge, request=request)
-        return cls(ledger, data_set, Stake.of(held.entry, held.state), held.token)
+        return cls(ledger, data_set, ReserveSnapshot.of(held.entry, held.state), held.token)
 
     def start(self, part: int) -> LedgerPlace:
         """Write down that a fit begins; durable when this returns."""
-        return self._written(StartBody(reserve=self.stake.id, part=part))
+        return self._written(StartBody(reserve=self.snapshot.id, part=part))
 
     def settle(
         self, part: int, outcome: Literal["done", "failed"], status: str = "holds"
@@ -260,17 +262,17 @@ class Reserve:
         """Write down that a fit ended, and where its own guarantee does not hold."""
         mark = settled_mark(status)
         return self._written(
-            SettleBody(reserve=self.stake.id, part=part, outcome=outcome, guarantee=mark)
+            SettleBody(reserve=self.snapshot.id, part=part, outcome=outcome, guarantee=mark)
         )
 
     def void(self, reason: str) -> None:
         """Give the whole back, while no fit of it has begun."""
-        body = VoidBody(reserve=self.stake.id, token=self._token, reason=reason)
+        body = VoidBody(reserve=self.snapshot.id, token=self._token, reason=reason)
         self._ledger.write(self._data_set, body)
 
     def _written(self, body: Body) -> LedgerPlace:
         written = self._ledger.write(self._data_set, body)
-        return place_of(self.stake, written.entry, written.state)
+        return place_of(self.snapshot, written.entry, written.state)
 
 
 class Reservation:
@@ -349,7 +351,7 @@ class LedgerReservation(Reservation):
             self.place = reserve.settle(part, "done", status)
         except (DPForestError, OSError) as error:
             self._unsettled = _UNSETTLED.format(
-                why=error, data_set=self._ceiling.data_set, reserve=reserve.stake.id, part=part,
+                why=error, data_set=self._ceiling.data_set, reserve=reserve.snapshot.id, part=part,
                 status=status,
             )  # fmt: skip
 
@@ -375,7 +377,7 @@ class LedgerReservation(Reservation):
         reserve, part = self._claimed()
         self.failure = _STAYS_SPENT.format(
             place=self._ceiling.charged_to,
-            amount=reserve.stake.amount(self._ceiling.facts.currency),
+            amount=reserve.snapshot.amount(self._ceiling.facts.currency),
         )  # fmt: skip
         if self._settled:  # the error came between the settlement and the model
             return
@@ -390,7 +392,7 @@ class LedgerReservation(Reservation):
             self._give_back()
         except (DPForestError, OSError):
             words = _UNSURE if self._unsure else _NOT_VOIDED
-            error.add_note(words.format(reserve=reserve.stake.id))
+            error.add_note(words.format(reserve=reserve.snapshot.id))
 
 
 class _OwnReservation(LedgerReservation):

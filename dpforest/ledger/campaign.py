@@ -276,9 +276,9 @@ class Campaign(LedgerCeiling):
         super().__init__(ledger, data_set, facts)
         self.reserve = reserve
         self._lock = threading.Lock()
-        self._waiting = dict(enumerate(reserve.stake.charge.parts))
+        self._waiting = dict(enumerate(reserve.snapshot.charge.parts))
         # Of a certified list: lines that no fit has claimed.
-        self._lines = lines_of(reserve.stake.charge.releases)
+        self._lines = lines_of(reserve.snapshot.charge.releases)
 
     @property
     def left(self) -> int:
@@ -318,7 +318,7 @@ class Campaign(LedgerCeiling):
             left = len(self._waiting)
         raise ParameterError(
             "accountant", self.charged_to,
-            f"is a campaign of {several(len(self.reserve.stake.charge.parts), 'fit')}, of which "
+            f"is a campaign of {several(len(self.reserve.snapshot.charge.parts), 'fit')}, of which "
             f"{left} {'is' if left == 1 else 'are'} left and none is of this plan "
             f"({price.plan[:12]}…)",
             "Fit a clone of a forest that was announced, each as often as it was, or announce a "
@@ -329,7 +329,7 @@ class Campaign(LedgerCeiling):
         """A part's price must be the fit's, and a certificate's list must hold the fit's own."""
         same = part.units == to_units(price.amount(self.facts.currency))
         listed = lines_of(repeated(price)) <= self._lines
-        if not same or (self.reserve.stake.charge.alone and not listed):
+        if not same or (self.reserve.snapshot.charge.alone and not listed):
             raise ParameterError(
                 "accountant", self.charged_to,
                 "is a campaign whose reserve names another price or other releases of this plan "
@@ -340,11 +340,11 @@ class Campaign(LedgerCeiling):
     def unclaim(self, part: int, price: FitPrice) -> None:
         """Let another fit take a part whose fit failed before it began."""
         with self._lock:
-            self._waiting[part] = self.reserve.stake.charge.parts[part]
+            self._waiting[part] = self.reserve.snapshot.charge.parts[part]
             self._lines += lines_of(repeated(price))
 
     def __repr__(self) -> str:
-        fits = several(len(self.reserve.stake.charge.parts), "fit")
+        fits = several(len(self.reserve.snapshot.charge.parts), "fit")
         return f"<campaign of {fits} on {self.charged_to}>"
 
 

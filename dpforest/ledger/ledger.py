@@ -178,7 +178,7 @@ class BudgetLedger(LedgerDesk):
         prices = priced_forests(DataSetCeiling(data_set, state.facts), forests, streamed)
         if held:
             made = taken_up(self, data_set, held, what, named, asked)
-            check_covers(made.stake, prices, state.facts)
+            check_covers(made.snapshot, prices, state.facts)
         else:
             charge = campaign_charge(state, prices, what, named)
             made = Reserve.made(self, data_set, charge, asked)

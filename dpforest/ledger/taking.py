@@ -34,7 +34,7 @@ from dpforest.ledger.amounts import fraction_of, to_units
 from dpforest.ledger.charges import loss_of
 from dpforest.ledger.entries import OpenBody, Part, ReserveBody
 from dpforest.ledger.pricing import FitPrice, lines_of, repeated
-from dpforest.ledger.witness import Stake
+from dpforest.ledger.witness import ReserveSnapshot
 from dpforest.ledger.words import several
 
 _ANEW = "Give it back (dpforest ledger void), and reserve for this very fit"
@@ -67,7 +67,7 @@ class ReserveAccountant(LedgerAccountant):
         request: str = "",
     ) -> None:
         super().__init__(ledger, data_set, facts, purpose, blocks, request)
-        charge = taken_up(ledger, data_set, reserve, purpose, blocks, request).stake.charge
+        charge = taken_up(ledger, data_set, reserve, purpose, blocks, request).snapshot.charge
         if len(charge.parts) > 1 or charge.alone:
             _refuse(
                 reserve, f"is of {several(len(charge.parts), 'fit')} announced together",
@@ -101,7 +101,7 @@ class _TakenReservation(LedgerReservation):
     def __enter__(self) -> Self:
         own = self._own
         reserve = taken_up(own.ledger, own.data_set, own.reserve)
-        check_covers(reserve.stake, [self._price], own.facts)
+        check_covers(reserve.snapshot, [self._price], own.facts)
         self._reserve = reserve
         return self
 
@@ -150,7 +150,7 @@ def taken_up(
     made = ledger.as_written(data_set, reserve)
     assert isinstance(made.entry.body, ReserveBody)
     _check_words(made.entry.body, purpose, blocks, request)
-    return Reserve(ledger, data_set, Stake.of(made.entry, made.state))
+    return Reserve(ledger, data_set, ReserveSnapshot.of(made.entry, made.state))
 
 
 def _check_words(body: ReserveBody, purpose: str, blocks: Sequence[str], request: str) -> None:
@@ -167,7 +167,7 @@ def _check_words(body: ReserveBody, purpose: str, blocks: Sequence[str], request
             )  # fmt: skip
 
 
-def check_covers(stake: Stake, prices: Sequence[FitPrice], facts: OpenBody) -> None:
+def check_covers(snapshot: ReserveSnapshot, prices: Sequence[FitPrice], facts: OpenBody) -> None:
     """Refuse fits that a reserve does not pay for: each needs a part of its plan and its price.
 
     Raises
@@ -177,30 +177,32 @@ def check_covers(stake: Stake, prices: Sequence[FitPrice], facts: OpenBody) -> N
     ParameterError
         If they are other plans than those that were reserved.
     """
-    parts = list(stake.charge.parts)
+    parts = list(snapshot.charge.parts)
     for price in prices:
-        parts.remove(_paid(stake, parts, price, facts))
+        parts.remove(_paid(snapshot, parts, price, facts))
     if parts:
         _refuse(
-            stake.id, f"is of {several(len(parts), 'more fit')} than were given",
+            snapshot.id, f"is of {several(len(parts), 'more fit')} than were given",
             "Give all of its forests, each as often as it was reserved",
         )  # fmt: skip
     listed = sum((lines_of(repeated(price)) for price in prices), lines_of(()))
-    if stake.charge.alone and not listed <= lines_of(stake.charge.releases):
-        _refuse(stake.id, "stands by a certificate of other releases than its fits have", _ANEW)
+    if snapshot.charge.alone and not listed <= lines_of(snapshot.charge.releases):
+        _refuse(snapshot.id, "stands by a certificate of other releases than its fits have", _ANEW)
 
 
-def _paid(stake: Stake, parts: Sequence[Part], price: FitPrice, facts: OpenBody) -> Part:
+def _paid(
+    snapshot: ReserveSnapshot, parts: Sequence[Part], price: FitPrice, facts: OpenBody
+) -> Part:
     """A part that pays for a fit: the one of its plan, at no less than its price."""
     units = to_units(price.amount(facts.currency), facts.currency)
     same = [part for part in parts if part.plan == price.plan]
-    most = max(part.units for part in same or stake.charge.parts)
+    most = max(part.units for part in same or snapshot.charge.parts)
     if units > most:
         asked, left = (loss_of(facts.currency, fraction_of(n)) for n in (units, most))
-        raise BudgetExceeded(asked, Budget.left(left), f"reserve {stake.id}", "", _ANEW)
+        raise BudgetExceeded(asked, Budget.left(left), f"reserve {snapshot.id}", "", _ANEW)
     if not same:
         _refuse(
-            stake.id,
+            snapshot.id,
             f"was made for other plans than the fit's ({price.plan[:12]}…)",
             "Fit the very forest that was reserved for, with the same settings; or reserve anew",
         )

@@ -30,7 +30,7 @@ _FORKED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Stake:
+class ReserveSnapshot:
     """A reserve as it was set aside.
 
     Attributes
@@ -54,8 +54,8 @@ class Stake:
         return whole if self.charge.alone else f"{currency} = {figure_charged(self.charged)}"
 
     @classmethod
-    def of(cls, entry: Entry, state: DataSetState) -> Stake:
-        """The stake of a ``reserve`` entry.
+    def of(cls, entry: Entry, state: DataSetState) -> ReserveSnapshot:
+        """The snapshot of a ``reserve`` entry.
 
         Parameters
         ----------
@@ -70,23 +70,23 @@ class Stake:
         return cls(entry.id, entry.body.charge, charged, before)
 
 
-def place_of(stake: Stake, entry: Entry, state: DataSetState) -> LedgerPlace:
+def place_of(snapshot: ReserveSnapshot, entry: Entry, state: DataSetState) -> LedgerPlace:
     """The place of a fit, as of its start or its settlement.
 
     Parameters
     ----------
-    stake : Stake
+    snapshot : ReserveSnapshot
     entry : Entry
         Of kind ``start`` or ``settle``.
     state : DataSetState
         After it.
     """
     assert isinstance(entry.body, (StartBody, SettleBody))
-    charge, facts, part = stake.charge, state.facts, entry.body.part
+    charge, facts, part = snapshot.charge, state.facts, entry.body.part
     return LedgerPlace(
         ledger=facts.ledger,
         data_set=state.name,
-        reserve=stake.id,
+        reserve=snapshot.id,
         part=part,
         parts=len(charge.parts),
         plan=charge.parts[part].plan,
@@ -96,8 +96,8 @@ def place_of(stake: Stake, entry: Entry, state: DataSetState) -> LedgerPlace:
         signature=entry.signature,
         key=entry.key,
         currency=facts.currency,
-        charged=exact_text(stake.charged),
-        before=exact_text(stake.before),
+        charged=exact_text(snapshot.charged),
+        before=exact_text(snapshot.before),
         in_all=exact_text(fraction_of(state.total)),
         cap=exact_text(fraction_of(state.cap)),
         cap_epsilon=facts.epsilon,
@@ -137,10 +137,10 @@ def _remade(chain: Chain, entry: Entry) -> LedgerPlace | None:
     if not isinstance(entry.body, (StartBody, SettleBody)):
         return None
     state: DataSetState | None = None
-    stake: Stake | None = None
+    snapshot: ReserveSnapshot | None = None
     for one in chain.entries[: entry.number + 1]:
         state = applied(state, one)
         if one.id == entry.body.reserve:
-            stake = Stake.of(one, state)
-    assert state is not None and stake is not None
-    return place_of(stake, entry, state)
+            snapshot = ReserveSnapshot.of(one, state)
+    assert state is not None and snapshot is not None
+    return place_of(snapshot, entry, state)

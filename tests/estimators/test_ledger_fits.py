@@ -854,7 +854,7 @@ def test_a_campaign_may_stand_alone_by_its_certificate(opened, table):
         ledger.campaign("less", [forest] * 5)
     campaign = ledger.campaign("narrow", [forest] * 5)
     state = ledger.chain("narrow").state
-    assert state.alone == campaign.reserve.stake.id and state.remaining == 0
+    assert state.alone == campaign.reserve.snapshot.id and state.remaining == 0
     report = clone(forest).set_params(accountant=campaign).fit(*table(N)).privacy_report()
     assert report.basis.ledger.alone and report.basis.ledger.remaining == 0
     verify_report(report, ledger=ledger)

@@ -119,7 +119,7 @@ def test_a_reserve_knows_what_was_spent_before_it(book):
     charge = book.charge("claims", forest_of(book))
     first, second = (Reserve.made(book, "claims", charge) for _ in range(2))
     each = fraction_of(charge.units)
-    assert (first.stake.before, second.stake.before) == (0, each)
+    assert (first.snapshot.before, second.snapshot.before) == (0, each)
     assert first.start(0).in_all == first.settle(0, "failed").in_all
     second.void("never begun")
     assert fraction_of(book.chain("claims").state.total) == each

@@ -69,7 +69,7 @@ def test_what_fits_is_counted_in_its_order(book):
 def test_a_campaign_is_charged_its_rho_where_that_fits(book):
     name = registered(book)
     campaign = book.campaign(name, [forest()] * 4, purpose="search")
-    charge = campaign.reserve.stake.charge
+    charge = campaign.reserve.snapshot.charge
     state = book.chain(name).state
     assert not charge.alone and state.total == charge.units == 4 * charge.parts[0].units
     assert charge.purpose == "search" and campaign.left == 4
@@ -84,7 +84,7 @@ def test_a_campaign_stands_alone_only_where_nothing_was_ever_charged(book):
     fresh = {"epsilon": certified}
     assert book.plan(registered(book, "fresh", **fresh), many).alone
     campaign = book.campaign("fresh", many)
-    assert stands_alone(campaign.reserve.stake.charge)
+    assert stands_alone(campaign.reserve.snapshot.charge)
     assert book.plan("fresh", forest()).fits == 0
     registered(book, "used", **fresh)
     held = book.reserve("used", book.charge("used", forest()))
@@ -127,7 +127,7 @@ def test_a_cap_that_was_given_in_rho_is_kept_in_rho(book):
     with pytest.raises(ParameterError, match="whose cap was given in epsilon"):
         book.reserve("rho", charge)
     assert len(book.log("rho")) == 1
-    assert book.campaign("rho", many[:3]).reserve.stake.charge.alone is False
+    assert book.campaign("rho", many[:3]).reserve.snapshot.charge.alone is False
 
 
 @pytest.mark.parametrize("given", [{"epsilon": 2}, {"epsilon": None, "rho": "0.01"}])
@@ -153,7 +153,7 @@ def test_blocks_and_quotas_are_heeded(book):
     assert old.remaining > new.remaining == both.remaining
     assert Fraction("0.02") - new.remaining < Fraction(1, 2**120)
     campaign = book.campaign(name, [forest()] * new.fits, blocks=["2025"])
-    assert campaign.reserve.stake.charge.blocks == ("2025",)
+    assert campaign.reserve.snapshot.charge.blocks == ("2025",)
     assert book.plan(name, [forest()] * 9, blocks=["2025"]).fits == 0
     assert book.plan(name, [forest()] * 9, blocks=["2024"]).fits == old.fits
     other = registered(book, "quotas")
@@ -171,7 +171,7 @@ def test_what_no_certificate_speaks_for_adds_up(book):
     plan = book.plan(name, [parted] * 3)
     assert plan.together == math.inf and "certificate" not in str(plan)
     campaign = book.campaign(name, [parted] * 3)
-    assert campaign.left == 3 and not campaign.reserve.stake.charge.releases
+    assert campaign.left == 3 and not campaign.reserve.snapshot.charge.releases
 
 
 def test_a_plan_that_waits_is_named_by_its_place(book):

@@ -17,7 +17,7 @@ from dpforest.exceptions import (
     ParameterError,
 )
 from dpforest.ledger import to_units
-from dpforest.ledger.witness import Stake, place_of
+from dpforest.ledger.witness import ReserveSnapshot, place_of
 from dpforest.report.digests import digest_of
 
 
@@ -40,8 +40,8 @@ def fit(helpers, ledger, rho, end="settle", **others):
     reserved = ledger.write("claims", reserve_body(helpers, rho, **others))
     if end == "reserve":
         return reserved.entry.id
-    stake = Stake.of(reserved.entry, reserved.state)
-    return report_of(stake, ledger, reserved.entry.id, end)
+    snapshot = ReserveSnapshot.of(reserved.entry, reserved.state)
+    return report_of(snapshot, ledger, reserved.entry.id, end)
 
 
 def reserve_body(helpers, rho, **others):
@@ -50,14 +50,14 @@ def reserve_body(helpers, rho, **others):
     return ReserveBody(charge=helpers.charge(Fraction(rho), **others), token="cd" * 32)
 
 
-def report_of(stake, ledger, reserve, end="settle"):
+def report_of(snapshot, ledger, reserve, end="settle"):
     """A report as far as a witness goes: where the fit stands, and a digest over all of it."""
     from dpforest.ledger.entries import SettleBody, StartBody
 
     written = ledger.write("claims", StartBody(reserve=reserve, part=0))
     if end == "settle":
         written = ledger.write("claims", SettleBody(reserve=reserve, part=0, outcome="done"))
-    place = place_of(stake, written.entry, written.state).model_dump(mode="json")
+    place = place_of(snapshot, written.entry, written.state).model_dump(mode="json")
     return sealed({"format": "dpforest-report", "basis": {"ledger": place}})
 
 
@@ -264,7 +264,7 @@ def test_a_reserve_that_began_on_the_lost_chain_never_comes_back(helpers, book, 
     reserve = book.reserve("claims", helpers.charge(Fraction(1, 4)))
     old = copied(helpers, book, tmp_path)
     state = book.chain("claims").state
-    lost = report_of(Stake.of(reserve.entry, state), book, reserve.id, end)
+    lost = report_of(ReserveSnapshot.of(reserve.entry, state), book, reserve.id, end)
     assert went_on(old, [lost])
     # The reserve stands beside its import until somebody gives it back: what began counts on.
     assert spent(old) == spent(book) + Fraction(1, 4)
@@ -273,32 +273,32 @@ def test_a_reserve_that_began_on_the_lost_chain_never_comes_back(helpers, book, 
 
 
 def held(helpers, ledger, rho):
-    """A reserve of which no fit has begun: its stake."""
+    """A reserve of which no fit has begun: its snapshot."""
     written = ledger.write("claims", reserve_body(helpers, rho))
-    return Stake.of(written.entry, written.state)
+    return ReserveSnapshot.of(written.entry, written.state)
 
 
 @pytest.mark.parametrize("done", ["held", "voided", "begun"])
 def test_an_export_shows_what_began_of_a_reserve_that_both_chains_hold(
     helpers, book, tmp_path, done
 ):
-    stake = held(helpers, book, "1/4")
+    snapshot = held(helpers, book, "1/4")
     old = copied(helpers, book, tmp_path)
-    report_of(stake, book, stake.id, "start")
+    report_of(snapshot, book, snapshot.id, "start")
     if done == "voided":
-        old.void("claims", stake.id, reason="not begun here")
+        old.void("claims", snapshot.id, reason="not begun here")
     if done == "begun":  # again, so that two fits were made of it
-        report_of(stake, old, stake.id)
+        report_of(snapshot, old, snapshot.id)
     fit(helpers, old, "1/512")
     export = book.export_json()
     found = old.recover("claims", [export])
     (again,) = found.charged_again
     assert not found.frozen and (again.id, again.number) == (
-        stake.id,
+        snapshot.id,
         book.chain("claims").state.number,
     )
     if done == "held":
-        old.void("claims", stake.id, reason="not begun here")
+        old.void("claims", snapshot.id, reason="not begun here")
     twice = Fraction(1, 4) if done == "begun" else 0
     assert spent(old) == spent(book) + Fraction(1, 512) + twice
     assert verdicts(old, export) == ["imported"]
@@ -308,12 +308,12 @@ def test_an_export_shows_what_began_of_a_reserve_that_both_chains_hold(
 def test_a_reserve_that_began_in_both_chains_is_not_passed_over_after_a_recovery(
     helpers, book, tmp_path
 ):
-    stake = held(helpers, book, "1/4")
+    snapshot = held(helpers, book, "1/4")
     other = copied(helpers, book, tmp_path, "other.ledger")
     assert went_on(book, [fit(helpers, other, "1/8")])
     old = copied(helpers, book, tmp_path)
-    lost = report_of(stake, book, stake.id)
-    report_of(stake, old, stake.id)
+    lost = report_of(snapshot, book, snapshot.id)
+    report_of(snapshot, old, snapshot.id)
     found = old.recover("claims", [lost])
     assert found.frozen and found.missing == to_units(Fraction(1, 4))
     with pytest.raises(LedgerDamaged, match="names another entry"):
@@ -323,13 +323,13 @@ def test_a_reserve_that_began_in_both_chains_is_not_passed_over_after_a_recovery
 def test_a_reserve_that_began_here_does_not_stand_for_a_fit_that_nobody_shows(
     helpers, book, tmp_path
 ):
-    stake = held(helpers, book, "1/4")
+    snapshot = held(helpers, book, "1/4")
     old = copied(helpers, book, tmp_path)
-    book.void("claims", stake.id, reason="not needed")
+    book.void("claims", snapshot.id, reason="not needed")
     export = book.export_json()
     fit(helpers, book, "1/4")  # nobody holds its report
     last = fit(helpers, book, "1/64")
-    report_of(stake, old, stake.id)
+    report_of(snapshot, old, snapshot.id)
     found = old.recover("claims", [export, last])
     assert found.frozen and found.unproven == to_units(Fraction(1, 4))
     assert not old.recover("claims", [book.export_json()]).frozen
@@ -340,7 +340,7 @@ def test_a_reserve_that_is_charged_again_hides_nothing_that_is_missing(helpers, 
     reserve = book.reserve("claims", helpers.charge(Fraction(1, 4)))
     old = copied(helpers, book, tmp_path)
     began = report_of(
-        Stake.of(reserve.entry, book.chain("claims").state), book, reserve.id, "settle"
+        ReserveSnapshot.of(reserve.entry, book.chain("claims").state), book, reserve.id, "settle"
     )
     fit(helpers, book, "1/4")  # nobody holds its report
     last = fit(helpers, book, "1/16")
@@ -452,7 +452,7 @@ def test_later_fits_in_blocks_do_not_stand_for_lost_ones(helpers, tmp_path):
     old = copied(helpers, ledger, tmp_path)
     fit(helpers, ledger, "1/8", blocks=("2024",))  # nobody holds its report
     ended = ledger.write("claims", SettleBody(reserve=reserve, part=0, outcome="done"))
-    place = place_of(Stake.of(began.entry, began.state), ended.entry, ended.state)
+    place = place_of(ReserveSnapshot.of(began.entry, began.state), ended.entry, ended.state)
     place = place.model_dump(mode="json")
     report = sealed({"format": "dpforest-report", "basis": {"ledger": place}})
     assert old.recover("claims", [report]).frozen
@@ -506,7 +506,9 @@ def edited(report, **change):
 def test_an_edited_amount_refunds_no_reserve(helpers, book, tmp_path):
     reserve = book.reserve("claims", helpers.charge(Fraction(1, 4)))
     old = copied(helpers, book, tmp_path)
-    lost = report_of(Stake.of(reserve.entry, book.chain("claims").state), book, reserve.id)
+    lost = report_of(
+        ReserveSnapshot.of(reserve.entry, book.chain("claims").state), book, reserve.id
+    )
     less = edited(lost, charged="1/1000000", before="0", in_all="1/1000000")
     assert went_on(old, [less])
     again = [entry.body for entry in old.log("claims") if entry.kind == "import"]
@@ -546,12 +548,12 @@ def test_a_fit_that_began_before_the_backup_shows_that_it_is_behind(helpers, boo
     from dpforest.ledger.entries import SettleBody, StartBody
 
     written = book.write("claims", reserve_body(helpers, "1/16"))
-    stake, reserve = Stake.of(written.entry, written.state), written.entry.id
+    snapshot, reserve = ReserveSnapshot.of(written.entry, written.state), written.entry.id
     book.write("claims", StartBody(reserve=reserve, part=0))
     old = copied(helpers, book, tmp_path)
     fit(helpers, book, "1/4")
     ended = book.write("claims", SettleBody(reserve=reserve, part=0, outcome="done"))
-    place = place_of(stake, ended.entry, ended.state).model_dump(mode="json")
+    place = place_of(snapshot, ended.entry, ended.state).model_dump(mode="json")
     report = sealed({"format": "dpforest-report", "basis": {"ledger": place}})
     with pytest.raises(LedgerDamaged, match="names entry 9, and the ledger ends at entry 5"):
         old.verify([report])
@@ -570,7 +572,7 @@ def test_a_ledger_is_behind_though_as_much_was_given_back_as_was_lost(helpers, b
     book.void("claims", spare.id, token=spare.token)
     fit(helpers, book, "1/4")  # nobody holds its report
     ended = book.write("claims", SettleBody(reserve=began.entry.id, part=0, outcome="done"))
-    place = place_of(Stake.of(began.entry, began.state), ended.entry, ended.state)
+    place = place_of(ReserveSnapshot.of(began.entry, began.state), ended.entry, ended.state)
     report = sealed(
         {"format": "dpforest-report", "basis": {"ledger": place.model_dump(mode="json")}}
     )
@@ -584,7 +586,7 @@ def test_what_was_voided_here_and_began_there_is_charged(helpers, book, tmp_path
     old = copied(helpers, book, tmp_path)
     old.void("claims", reserve.id, reason="it seemed not begun")
     lost = report_of(
-        Stake.of(reserve.entry, book.chain("claims").state), book, reserve.id, "settle"
+        ReserveSnapshot.of(reserve.entry, book.chain("claims").state), book, reserve.id, "settle"
     )
     old.recover("claims", [book.first, lost])
     assert spent(old) == spent(book)
@@ -596,11 +598,11 @@ def test_a_reserve_is_charged_once_however_many_speak_of_it(helpers, book, tmp_p
     from dpforest.ledger.entries import ReserveBody, StartBody
 
     written = book.write("claims", ReserveBody(charge=charge, token="cd" * 32))
-    stake = Stake.of(written.entry, written.state)
+    snapshot = ReserveSnapshot.of(written.entry, written.state)
     reports = []
     for part in (0, 1):
         begun = book.write("claims", StartBody(reserve=written.entry.id, part=part))
-        place = place_of(stake, begun.entry, begun.state).model_dump(mode="json")
+        place = place_of(snapshot, begun.entry, begun.state).model_dump(mode="json")
         reports.append(sealed({"format": "dpforest-report", "basis": {"ledger": place}}))
     assert len(old.recover("claims", reports[:1]).charged_again) == 1
     assert not old.recover("claims", reports).charged_again
@@ -841,7 +843,7 @@ def begun(helpers, ledger, rho, **others):
 
     def ended(at):
         said = at.write("claims", SettleBody(reserve=held.entry.id, part=0, outcome="done"))
-        place = place_of(Stake.of(held.entry, held.state), said.entry, said.state)
+        place = place_of(ReserveSnapshot.of(held.entry, held.state), said.entry, said.state)
         basis = {"ledger": place.model_dump(mode="json")}
         return sealed({"format": "dpforest-report", "basis": basis})
 

@@ -96,12 +96,12 @@ def test_what_counts_is_never_less_than_what_witnesses_show(
 
     book = helpers.registered(BudgetLedger(MemoryStore(), "olga"))
     reports = [fit(book, amount) for amount in first]
-    stake = recovery.held(helpers, book, Fraction(1, 32)) if begun != "nowhere" else None
+    snapshot = recovery.held(helpers, book, Fraction(1, 32)) if begun != "nowhere" else None
     old = BudgetLedger(copy.deepcopy(book._store), "olga")
     common = spent(book)
     totals, export = {}, None
     if begun in ("there", "in both"):
-        reports.append(recovery.report_of(stake, book, stake.id, "start"))
+        reports.append(recovery.report_of(snapshot, book, snapshot.id, "start"))
         totals[reports[-1]] = spent(book)
     for place, amount in enumerate(lost):
         report = fit(book, amount, "start" if unsettled else "settle")
@@ -113,7 +113,7 @@ def test_what_counts_is_never_less_than_what_witnesses_show(
     reports += [fit(old, amount, "start" if unsettled else "settle") for amount in own]
     own_spent = spent(old) - common
     if begun in ("here", "in both"):
-        reports.append(recovery.report_of(stake, old, stake.id, "start"))
+        reports.append(recovery.report_of(snapshot, old, snapshot.id, "start"))
     # Two fits are made of what begins in both chains, as soon as somebody shows the lost one.
     twice = to_units(Fraction(1, 32)) if begun == "in both" else 0
     reports += [export] if export else []

@@ -148,7 +148,7 @@ def test_a_fit_in_blocks_that_is_shown_meanwhile_is_not_passed_over(
 def test_one_reserve_is_charged_once_by_both(helpers, recovery, book, restored, monkeypatch, step):
     """One owner holds the report of its start, and the other that of its end."""
     from dpforest.ledger.entries import SettleBody, StartBody
-    from dpforest.ledger.witness import Stake, place_of
+    from dpforest.ledger.witness import ReserveSnapshot, place_of
 
     olga, oscar = restored(book.export_json())
     held = book.write("claims", recovery.reserve_body(helpers, "1/4"))
@@ -158,7 +158,7 @@ def test_one_reserve_is_charged_once_by_both(helpers, recovery, book, restored, 
         SettleBody(reserve=held.entry.id, part=0, outcome="done"),
     ):
         said = book.write("claims", body)
-        place = place_of(Stake.of(held.entry, held.state), said.entry, said.state)
+        place = place_of(ReserveSnapshot.of(held.entry, held.state), said.entry, said.state)
         basis = {"ledger": place.model_dump(mode="json")}
         reports.append(recovery.sealed({"format": "dpforest-report", "basis": basis}))
     at_once(olga, lambda: oscar.recover("claims", reports[1:]), step, monkeypatch, reports[:1])
