@@ -31,7 +31,7 @@ from dpforest.ledger.exporting import read_export
 from dpforest.ledger.lacking import LACKING, lacking_of
 from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.opening import ledger_files, open_store
-from dpforest.ledger.places import LOGS
+from dpforest.ledger.places import LOG_ENDINGS
 from dpforest.ledger.status import DataSetStatus, ReserveStatus
 from dpforest.ledger.telling import told
 from dpforest.ledger.words import several
@@ -378,7 +378,7 @@ def _backup(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
 
 def _check_no_log(path: Path) -> None:
     """Refuse a place with the log of another ledger, which SQLite would take for the copy's."""
-    logs = [path.with_name(path.name + ending) for ending in LOGS]
+    logs = [path.with_name(path.name + ending) for ending in LOG_ENDINGS]
     if any(os.path.lexists(log) for log in logs):
         raise ParameterError(
             "FILE", str(path), "has the log of a ledger beside it, which is in use or was cut off",

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from dpforest.exceptions import ParameterError, ParameterTypeError
-from dpforest.ledger.places import BESIDE
+from dpforest.ledger.places import FILE_ENDINGS
 from dpforest.ledger.store import Store
 from dpforest.strict_json import name_of
 
@@ -96,7 +96,7 @@ def ledger_files(url: str | None) -> tuple[Path, ...]:
     if kind != "sqlite":
         return ()
     path = Path(os.path.realpath(_path_of(place, str(url))))
-    return (path, *(path.with_name(path.name + ending) for ending in BESIDE))
+    return (path, *(path.with_name(path.name + ending) for ending in FILE_ENDINGS))
 
 
 def _path_of(place: str, url: str) -> Path:

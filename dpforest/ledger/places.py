@@ -13,9 +13,9 @@ from dpforest.exceptions import LedgerUnreachable
 CREATE = "Create it once: `dpforest ledger init`, or BudgetLedger.open(url, ..., create=True)"
 
 #: Ends of the names of files that SQLite and the queue of writers keep beside a ledger's own.
-BESIDE = ("-wal", "-shm", "-journal", "-queue")
+FILE_ENDINGS = ("-wal", "-shm", "-journal", "-queue")
 #: Of those, what SQLite reads into whatever file it finds beside it.
-LOGS = ("-wal", "-journal")
+LOG_ENDINGS = ("-wal", "-journal")
 
 #: Types of ``statfs`` on Linux. FUSE is among them: what stands behind it cannot be told.
 NETWORK = {

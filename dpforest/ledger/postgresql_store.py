@@ -16,7 +16,7 @@ from dpforest.exceptions import (
     ParameterError,
 )
 from dpforest.ledger.places import CREATE
-from dpforest.ledger.sql_store import HEAD, Box, SqlStore
+from dpforest.ledger.sql_store import HEAD, ConnectionHandle, SqlStore
 from dpforest.ledger.steps import passed
 from dpforest.ledger.store import Head
 from dpforest.processes import this_process
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 #: All tables are in one schema of this name.
 SCHEMA = "dpforest_ledger"
 #: Of the lock under which tables are made; the hash of a data set's name locks its absence.
-_MAKING = 0x6470666C
+_CREATION_LOCK = 0x6470666C
 _LOCK_ABSENCE = "SELECT pg_advisory_xact_lock(%s, hashtext(%s))"
-_LOCK_TABLES = f"SELECT pg_advisory_xact_lock({_MAKING})"
+_LOCK_TABLES = f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})"
 _HAS_TABLES = f"SELECT to_regclass('{SCHEMA}.ledger') IS NOT NULL"
 #: Seconds after which the server ends a writer that has gone silent; below the others' patience.
-_SILENCE = 30
+_IDLE_TIMEOUT = 30
 #: Seconds for which a server is waited for that was there before.
-_RESTART = 30.0
+_RESTART_TIMEOUT = 30.0
 _SAFE_COMMITS = ("on", "remote_apply")
 _RESTORE = "Restore it from a backup, and verify it with the reports that people hold"
 
@@ -64,7 +64,7 @@ class PostgresqlStore(SqlStore):
         super().__init__(shown, identity)
         self._was_open = False
         passed("connecting")
-        with self._lock, self._told():
+        with self._lock, self._translated_errors():
             if create:
                 self._create()
             self.ledger_id = self._named(self._connection())
@@ -132,7 +132,7 @@ class PostgresqlStore(SqlStore):
 
     def _reached(self) -> psycopg.Connection:
         """A connection; a server that was there before is given time to start again."""
-        end = time.monotonic() + (_RESTART if self._was_open else 0)
+        end = time.monotonic() + (_RESTART_TIMEOUT if self._was_open else 0)
         while True:
             try:
                 return self._psycopg.connect(
@@ -149,7 +149,7 @@ class PostgresqlStore(SqlStore):
         connection.execute("SET default_transaction_isolation = 'read committed'")
         connection.execute("SET default_transaction_read_only = off")
         connection.execute(f"SET lock_timeout = {int(self.patience * 1000)}")
-        connection.execute(f"SET idle_in_transaction_session_timeout = {int(_SILENCE * 1000)}")
+        connection.execute(f"SET idle_in_transaction_session_timeout = {int(_IDLE_TIMEOUT * 1000)}")
         if _setting(connection, "synchronous_commit") not in _SAFE_COMMITS:
             connection.execute("SET synchronous_commit = on")
         commits, forced = (_setting(connection, name) for name in ("synchronous_commit", "fsync"))
@@ -193,7 +193,7 @@ class PostgresqlStore(SqlStore):
         yield
 
     def _begun(self, data_set: str) -> Head | None:
-        with self._told():
+        with self._translated_errors():
             connection = self._connection()
             try:
                 connection.execute("BEGIN")
@@ -211,13 +211,13 @@ class PostgresqlStore(SqlStore):
         statement = f"{_percent(HEAD)} FOR UPDATE"
         found = connection.execute(statement, (data_set,)).fetchone()
         if found is None:
-            connection.execute(_LOCK_ABSENCE, (_MAKING, data_set))
+            connection.execute(_LOCK_ABSENCE, (_CREATION_LOCK, data_set))
             found = connection.execute(statement, (data_set,)).fetchone()
         return Head(*self._checked(found, Head)) if found else None
 
     def _connection(self) -> Any:
         if self._is_lost():
-            if self._box.is_begun:
+            if self._handle.is_begun:
                 raise LedgerUnreachable(
                     "the server ended the connection, and undid what was not committed",
                     "Try again",
@@ -231,18 +231,18 @@ class PostgresqlStore(SqlStore):
         try:
             return super()._ask(statement, *values)
         except LedgerUnreachable:
-            if self._box.is_begun or not self._is_lost():
+            if self._handle.is_begun or not self._is_lost():
                 raise
         return super()._ask(statement, *values)
 
     def _commit(self) -> None:
-        with self._told():
-            answer = self._box.connection.execute("COMMIT").statusmessage
+        with self._translated_errors():
+            answer = self._handle.connection.execute("COMMIT").statusmessage
         if answer != "COMMIT":
             raise LedgerError("the server undid the transaction", "Try again", self.url)
 
     def _roll_back(self) -> None:
-        connection = self._box.connection
+        connection = self._handle.connection
         if connection is not None:
             with suppress(self._psycopg.Error):
                 if connection.info.transaction_status != self._psycopg.pq.TransactionStatus.IDLE:
@@ -272,7 +272,7 @@ class PostgresqlStore(SqlStore):
     # -- errors, ending -----------------------------------------------------------------
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except self._psycopg.Error as error:
@@ -310,13 +310,13 @@ class PostgresqlStore(SqlStore):
 
     def _is_lost(self) -> bool:
         """Say if there was a connection, and it fell."""
-        connection = self._box.connection
+        connection = self._handle.connection
         return connection is not None and bool(connection.closed)
 
     @staticmethod
-    def _end(box: Box) -> None:
-        connection, box.connection = box.connection, None
-        if connection is not None and box.process == this_process():
+    def _close_connection(handle: ConnectionHandle) -> None:
+        connection, handle.connection = handle.connection, None
+        if connection is not None and handle.process == this_process():
             connection.close()
 
 

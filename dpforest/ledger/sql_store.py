@@ -110,8 +110,8 @@ class SqlStore(ABC):
         self.patience = PATIENCE
         self._lock = threading.RLock()
         self._held = False
-        self._box = Box()
-        self._closing = weakref.finalize(self, type(self)._end, self._box)
+        self._handle = ConnectionHandle()
+        self._closing = weakref.finalize(self, type(self)._close_connection, self._handle)
         with _forking:
             _stores.add(self)
 
@@ -147,7 +147,7 @@ class SqlStore(ABC):
             locked = SqlLocked(self, data_set)
             try:
                 locked.head = self._begun(data_set)
-                self._box.is_begun = True
+                self._handle.is_begun = True
                 passed("locked")
                 yield locked
                 locked.check()
@@ -156,7 +156,7 @@ class SqlStore(ABC):
                 self._undo(locked)
                 raise
             finally:
-                self._box.is_begun = False
+                self._handle.is_begun = False
                 locked.end()
         passed("released")
 
@@ -189,7 +189,7 @@ class SqlStore(ABC):
         not there then will never be.
         """
         self._forget_connection()
-        self._box.is_begun = False
+        self._handle.is_begun = False
         try:
             self._begun(locked.added[0].data_set)
             stand = all(self.find(row.id) == row for row in locked.added)
@@ -220,30 +220,30 @@ class SqlStore(ABC):
         if not lock.acquire(timeout=self.patience):
             raise self._too_busy("another thread of this process has")
         try:
-            if self._box.is_busy:
+            if self._handle.is_busy:
                 raise LedgerError(
                     "a data set is locked inside another lock",
                     "End the first one before",
                     self.url,
                 )
-            self._box.is_busy = True
+            self._handle.is_busy = True
             try:
                 yield
             finally:
-                self._box.is_busy = False
+                self._handle.is_busy = False
         finally:
             lock.release()
 
     def _connection(self) -> Any:
         """The connection of this process, made where there is none."""
-        if self._box.connection is None:
-            self._box.connection = self._connect()
-            self._box.process = this_process()
-        return self._box.connection
+        if self._handle.connection is None:
+            self._handle.connection = self._connect()
+            self._handle.process = this_process()
+        return self._handle.connection
 
     def _ask(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Rows that a statement gives."""
-        with self._lock, self._told():
+        with self._lock, self._translated_errors():
             return list(self._execute(self._connection(), statement, values))
 
     def _migrate(self, connection: Any) -> None:
@@ -320,14 +320,14 @@ class SqlStore(ABC):
     def close(self) -> None:
         """Let go of the store; it opens itself again when it is used again."""
         with self._lock:
-            if self._box.connection is not None:
+            if self._handle.connection is not None:
                 passed("closing")
-            type(self)._end(self._box)
+            type(self)._close_connection(self._handle)
             passed("closed")
 
     def _forget_connection(self) -> None:
         """Drop a connection that may be broken."""
-        type(self)._end(self._box)
+        type(self)._close_connection(self._handle)
 
     # -- forks --------------------------------------------------------------------------
 
@@ -343,10 +343,10 @@ class SqlStore(ABC):
     def _in_child(self) -> None:
         """Begin anew in a child: connections and locks are the parent's."""
         self._lock = threading.RLock()
-        if self._box.connection is not None:
+        if self._handle.connection is not None:
             # Not even closed: that would end the parent's. So it is never collected.
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._box.connection))
-        self._box.connection, self._box.is_busy, self._box.is_begun = None, False, False
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._handle.connection))
+        self._handle.connection, self._handle.is_busy, self._handle.is_begun = None, False, False
 
     def __reduce__(self) -> Any:
         raise TypeError("a store cannot be pickled: open it again by its url")
@@ -378,7 +378,7 @@ class SqlStore(ABC):
         """End an open transaction, if there is one; never fails."""
 
     @abstractmethod
-    def _told(self) -> AbstractContextManager[None]:
+    def _translated_errors(self) -> AbstractContextManager[None]:
         """Errors of the driver as our own."""
 
     @abstractmethod
@@ -395,11 +395,11 @@ class SqlStore(ABC):
 
     @staticmethod
     @abstractmethod
-    def _end(box: Box) -> None:
+    def _close_connection(handle: ConnectionHandle) -> None:
         """Close the connection, if it is this process's."""
 
 
-class Box:
+class ConnectionHandle:
     """Parts that outlive a store until its connection is closed."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from dpforest.exceptions import LedgerDamaged, LedgerError, LedgerUnreachable
 from dpforest.ledger.places import check_place, is_network
 from dpforest.ledger.queue import FairQueue, QueueTimeout
-from dpforest.ledger.sql_store import HEAD, Box, SqlStore
+from dpforest.ledger.sql_store import HEAD, ConnectionHandle, SqlStore
 from dpforest.ledger.steps import passed
 from dpforest.ledger.store import PATIENCE, Head
 from dpforest.processes import this_process
@@ -25,7 +25,7 @@ _FULL = 2
 _inherited: set[tuple[int, int]] = set()
 
 #: Codes of SQLite, without the details that its extended codes add; rule and repair of each.
-_SAID = {
+_UNREACHABLE = {
     sqlite3.SQLITE_FULL: ("the disk is full", "Make room; nothing was written"),
     sqlite3.SQLITE_IOERR: ("the file cannot be read or written", "See to the disk"),
     sqlite3.SQLITE_READONLY: ("the file may only be read", "Give this user the right to write"),
@@ -68,8 +68,8 @@ class SqliteStore(SqlStore):
         # Of the file itself: SQLite names what stands beside it after that.
         self._path = Path(os.path.realpath(path))
         self._incomplete, self._network = incomplete, network
-        self._queue = FairQueue(self._beside("-queue"), self._path)
-        self._box.queue = self._queue
+        self._queue = FairQueue(self._with_ending("-queue"), self._path)
+        self._handle.queue = self._queue
         check_place(self._path, create, self.url)
         if is_network(self._path.parent) and not network:
             raise LedgerUnreachable(
@@ -78,7 +78,7 @@ class SqliteStore(SqlStore):
                 self.url,
             )
         passed("connecting")
-        with self._lock, self._told():
+        with self._lock, self._translated_errors():
             self._check_kind(create)
             if create:
                 self._create()
@@ -94,7 +94,7 @@ class SqliteStore(SqlStore):
         the mark that is read stays as it was made. Whoever opened it past SQLite would let the
         locks that this process has fall.
         """
-        if self._beside("-journal").exists() or (create and _size(self._path) == 0):
+        if self._with_ending("-journal").exists() or (create and _size(self._path) == 0):
             return  # its making was cut short, or is to come
         self._check_fork()
         connection = self._raw("ro&immutable=1")
@@ -115,7 +115,7 @@ class SqliteStore(SqlStore):
             with self._queue.door(self.patience):
                 # A file that has something in it is a ledger or not ours, unless its making was
                 # cut short: then a journal tells what to take back.
-                if _size(self._path) == 0 or self._beside("-journal").exists():
+                if _size(self._path) == 0 or self._with_ending("-journal").exists():
                     self._make_tables()
         except QueueTimeout:
             raise self._too_busy("another process has") from None
@@ -141,7 +141,7 @@ class SqliteStore(SqlStore):
                 check_place(self._path, False, self.url)
                 self._check_fork()
                 # SQLite makes an empty one as soon as it reads.
-                has_log = _size(self._beside("-wal")) > 0
+                has_log = _size(self._with_ending("-wal")) > 0
                 connection = self._raw("rw")
                 try:
                     self._check_file(connection, has_log or not is_alone)
@@ -152,7 +152,7 @@ class SqliteStore(SqlStore):
                     raise
         except QueueTimeout:
             raise self._too_busy("another process has") from None
-        self._box.file = _place(self._path)
+        self._handle.file = _place(self._path)
         return connection
 
     def _check_fork(self) -> None:
@@ -204,7 +204,7 @@ class SqliteStore(SqlStore):
             connection.execute("UPDATE ledger SET in_use = 0 WHERE in_use <> 0")
             connection.execute("PRAGMA journal_mode = WAL")
         self._bring_up(connection)
-        _mark(connection)
+        _mark_in_use(connection)
         mode, forced = _pragma(connection, "journal_mode"), _pragma(connection, "synchronous")
         if mode != "wal" or forced != _FULL:
             raise LedgerUnreachable(
@@ -226,7 +226,7 @@ class SqliteStore(SqlStore):
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
 
-    def _beside(self, ending: str) -> Path:
+    def _with_ending(self, ending: str) -> Path:
         return self._path.with_name(self._path.name + ending)
 
     def _has_tables(self, connection: sqlite3.Connection) -> bool:
@@ -258,21 +258,21 @@ class SqliteStore(SqlStore):
             turn.__exit__(None, None, None)
 
     def _begun(self, data_set: str) -> Head | None:
-        with self._told():
+        with self._translated_errors():
             connection = self._connection()
             self._check_same_file()
             connection.execute("BEGIN IMMEDIATE")
             if not connection.execute("SELECT in_use FROM ledger").fetchone()[0]:
                 # Another process left, and took the mark with it.
                 connection.execute("ROLLBACK")
-                _mark(connection)
+                _mark_in_use(connection)
                 connection.execute("BEGIN IMMEDIATE")
             found = connection.execute(HEAD, (data_set,)).fetchone()
             return Head(*self._checked(found, Head)) if found else None
 
     def _check_same_file(self) -> None:
         """Refuse to write a file that others do not see at its place any more."""
-        if _place(self._path) != self._box.file:
+        if _place(self._path) != self._handle.file:
             raise LedgerUnreachable(
                 "its file was moved, deleted or replaced while it was open",
                 "Close the ledger, put the right file at its place, and open it again",
@@ -280,11 +280,11 @@ class SqliteStore(SqlStore):
             )
 
     def _commit(self) -> None:
-        with self._told():
-            self._box.connection.execute("COMMIT")
+        with self._translated_errors():
+            self._handle.connection.execute("COMMIT")
 
     def _roll_back(self) -> None:
-        connection = self._box.connection
+        connection = self._handle.connection
         if connection is not None:
             with suppress(sqlite3.Error):
                 if connection.in_transaction:
@@ -326,7 +326,7 @@ class SqliteStore(SqlStore):
             ) from None
         copy = sqlite3.connect(target, isolation_level=None)
         try:
-            with self._lock, self._told():
+            with self._lock, self._translated_errors():
                 self._connection().backup(copy)
                 copy.execute("PRAGMA journal_mode = DELETE")
                 copy.execute("UPDATE ledger SET in_use = 0")
@@ -338,7 +338,7 @@ class SqliteStore(SqlStore):
     # -- errors, ending -----------------------------------------------------------------
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
@@ -355,8 +355,8 @@ class SqliteStore(SqlStore):
                 "Look the entry up by its id; entries are only ever added",
                 self.url,
             )
-        if code in _SAID:
-            return LedgerUnreachable(*_SAID[code], self.url)
+        if code in _UNREACHABLE:
+            return LedgerUnreachable(*_UNREACHABLE[code], self.url)
         kind = "is no ledger, or is damaged" if code in _DAMAGED else "cannot be read"
         return LedgerDamaged(
             f"its file {kind} ({error})",
@@ -365,17 +365,17 @@ class SqliteStore(SqlStore):
         )
 
     @staticmethod
-    def _end(box: Box) -> None:
+    def _close_connection(handle: ConnectionHandle) -> None:
         """Close the connection; whoever is last leaves one whole file."""
-        connection, box.connection = box.connection, None
-        if connection is None or box.process != this_process():
+        connection, handle.connection = handle.connection, None
+        if connection is None or handle.process != this_process():
             return
         try:
-            with suppress(QueueTimeout, sqlite3.Error), box.queue.door(PATIENCE):
+            with suppress(QueueTimeout, sqlite3.Error), handle.queue.door(PATIENCE):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 connection.execute("PRAGMA busy_timeout = 0")
-                _leave_whole(connection)
+                _checkpoint_and_unmark(connection)
                 connection.close()
         finally:
             connection.close()
@@ -383,23 +383,23 @@ class SqliteStore(SqlStore):
     def _before_fork(self) -> None:
         """Close the file: SQLite cannot be taken along, and would believe in locks it has not."""
         super()._before_fork()
-        if self._held and not self._box.is_begun:
-            type(self)._end(self._box)
+        if self._held and not self._handle.is_begun:
+            type(self)._close_connection(self._handle)
 
     def _in_child(self) -> None:
-        if self._box.connection is not None and self._box.file is not None:
-            _inherited.add(self._box.file)
+        if self._handle.connection is not None and self._handle.file is not None:
+            _inherited.add(self._handle.file)
         super()._in_child()
 
 
-def _mark(connection: sqlite3.Connection) -> None:
+def _mark_in_use(connection: sqlite3.Connection) -> None:
     """Say in the file itself that its ``-wal`` belongs to it."""
     if connection.execute("UPDATE ledger SET in_use = 1 WHERE in_use = 0").rowcount:
         with suppress(sqlite3.OperationalError):  # on a full disk it can still be read
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
 
-def _leave_whole(connection: sqlite3.Connection) -> None:
+def _checkpoint_and_unmark(connection: sqlite3.Connection) -> None:
     """Bring all into the file and unmark it, before its ``-wal`` goes.
 
     Where others have it open they mark it again before they write. If they are no ledgers but look

@@ -239,7 +239,7 @@ def test_a_connection_that_falls_in_the_middle_leaves_nothing(store, as_owner, w
 
 
 def test_a_silent_writer_does_not_stop_the_others(database, monkeypatch):
-    monkeypatch.setattr(postgresql_store, "_SILENCE", 0.2)
+    monkeypatch.setattr(postgresql_store, "_IDLE_TIMEOUT", 0.2)
     silent, other = open_store(database, create=True), open_store(database)
     with pytest.raises(LedgerUnreachable), silent.locked("claims") as locked:
         locked.append(*next_row(None))
@@ -333,7 +333,7 @@ def test_a_server_that_crashes_in_the_middle_leaves_nothing(cluster, store):
 
 
 def test_a_server_that_stays_away_is_unreachable(cluster, store, monkeypatch):
-    monkeypatch.setattr(postgresql_store, "_RESTART", 0.3)
+    monkeypatch.setattr(postgresql_store, "_RESTART_TIMEOUT", 0.3)
     row = add(store)
     cluster.kill()
     try:

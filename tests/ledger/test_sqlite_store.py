@@ -366,7 +366,7 @@ def test_an_error_of_the_disk_at_the_commit_charges_nothing(store, monkeypatch):
         def __getattr__(self, name):
             return getattr(self._inner, name)
 
-    store._box.connection = Failing(store._connection())
+    store._handle.connection = Failing(store._connection())
     with pytest.raises(LedgerUnreachable, match="cannot be read or written"):
         add(store)
     assert store.rows("claims") == (row,)

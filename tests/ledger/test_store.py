@@ -263,7 +263,7 @@ def test_a_child_connects_anew(store):
     add(store)
 
     def child():
-        assert store._box.connection is None
+        assert store._handle.connection is None
         assert add(store).number == 1
         store.close()
 
