@@ -31,7 +31,7 @@ _CREATION_LOCK = 0x6470666C
 _LOCK_ABSENCE = "SELECT pg_advisory_xact_lock(%s, hashtext(%s))"
 _LOCK_TABLES = f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})"
 _HAS_TABLES = f"SELECT to_regclass('{SCHEMA}.ledger') IS NOT NULL"
-#: Seconds after which the server ends a writer that has gone silent; below the others' patience.
+#: Seconds after which the server ends a writer that has gone silent; below the others' timeout.
 _IDLE_TIMEOUT = 30
 #: Seconds for which a server is waited for that was there before.
 _RESTART_TIMEOUT = 30.0
@@ -148,7 +148,7 @@ class PostgresqlStore(SqlStore):
         connection.execute(f"SET search_path = {SCHEMA}, pg_temp")
         connection.execute("SET default_transaction_isolation = 'read committed'")
         connection.execute("SET default_transaction_read_only = off")
-        connection.execute(f"SET lock_timeout = {int(self.patience * 1000)}")
+        connection.execute(f"SET lock_timeout = {int(self.timeout * 1000)}")
         connection.execute(f"SET idle_in_transaction_session_timeout = {int(_IDLE_TIMEOUT * 1000)}")
         if _setting(connection, "synchronous_commit") not in _SAFE_COMMITS:
             connection.execute("SET synchronous_commit = on")

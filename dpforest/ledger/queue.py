@@ -26,7 +26,7 @@ except ImportError:
     SUPPORTED = False
 
 #: Bytes that are locked; what stands in the file is the next number, of eight bytes.
-_COUNTER, _DOOR, _TICKETS = 0, 1, 1 << 20
+_COUNTER, _EXCLUSIVE, _TICKETS = 0, 1, 1 << 20
 _LARGEST = 1 << 60
 
 #: Of this process; a child must not keep the locks of its parent alive.
@@ -63,41 +63,41 @@ class FairQueue:
         self._path, self._ledger = path, ledger
 
     @contextmanager
-    def turn(self, patience: float) -> Iterator[None]:
+    def turn(self, timeout: float) -> Iterator[None]:
         """Hold the next turn, as soon as everybody who came before has had theirs.
 
         Raises
         ------
         QueueTimeout
-            If it does not come for ``patience`` seconds.
+            If it does not come for ``timeout`` seconds.
         """
-        end = time.monotonic() + patience
+        end = time.monotonic() + timeout
         with self._opened() as descriptor:
             if descriptor is None:
                 yield
                 return
-            number = _drawn(descriptor, end)
+            number = _draw_ticket(descriptor, end)
             try:
                 if number:
-                    _take(descriptor, fcntl.F_RDLCK, _TICKETS, number, end)
-                    _let_go(descriptor, _TICKETS, number)
+                    _lock(descriptor, fcntl.F_RDLCK, _TICKETS, number, end)
+                    _unlock(descriptor, _TICKETS, number)
                 yield
             finally:
-                _let_go(descriptor, _TICKETS + number, 1)
+                _unlock(descriptor, _TICKETS + number, 1)
 
     @contextmanager
-    def door(self, patience: float) -> Iterator[bool]:
+    def exclusive(self, timeout: float) -> Iterator[bool]:
         """Open or close the ledger alone; False where that cannot be promised."""
-        end = time.monotonic() + patience
+        end = time.monotonic() + timeout
         with self._opened() as descriptor:
             if descriptor is None:
                 yield False
                 return
-            _take(descriptor, fcntl.F_WRLCK, _DOOR, 1, end)
+            _lock(descriptor, fcntl.F_WRLCK, _EXCLUSIVE, 1, end)
             try:
                 yield True
             finally:
-                _let_go(descriptor, _DOOR, 1)
+                _unlock(descriptor, _EXCLUSIVE, 1)
 
     @contextmanager
     def _opened(self) -> Iterator[int | None]:
@@ -132,22 +132,22 @@ class FairQueue:
             return None
 
 
-def _drawn(descriptor: int, end: float) -> int:
+def _draw_ticket(descriptor: int, end: float) -> int:
     """Draw the next number, and hold it."""
-    _take(descriptor, fcntl.F_WRLCK, _COUNTER, 1, end)
+    _lock(descriptor, fcntl.F_WRLCK, _COUNTER, 1, end)
     try:
         number = int.from_bytes(os.pread(descriptor, 8, 0), "little") % _LARGEST
-        while not _locked(descriptor, fcntl.F_WRLCK, _TICKETS + number, 1):
+        while not _try_lock(descriptor, fcntl.F_WRLCK, _TICKETS + number, 1):
             number += 1  # somebody set the counter back
         os.pwrite(descriptor, (number + 1).to_bytes(8, "little"), 0)
         return number
     finally:
-        _let_go(descriptor, _COUNTER, 1)
+        _unlock(descriptor, _COUNTER, 1)
 
 
-def _take(descriptor: int, kind: int, start: int, length: int, end: float) -> None:
+def _lock(descriptor: int, kind: int, start: int, length: int, end: float) -> None:
     """Lock bytes, and wait for them if others hold them."""
-    if _locked(descriptor, kind, start, length):
+    if _try_lock(descriptor, kind, start, length):
         return
     # The system's own wait knows no end, so a thread waits, and this one waits for it.
     copy = os.dup(descriptor)
@@ -177,13 +177,13 @@ def _take(descriptor: int, kind: int, start: int, length: int, end: float) -> No
 
 def _poll(descriptor: int, kind: int, start: int, length: int, end: float) -> None:
     """Lock bytes by asking again and again."""
-    while not _locked(descriptor, kind, start, length):
+    while not _try_lock(descriptor, kind, start, length):
         if time.monotonic() > end:
             raise QueueTimeout
         time.sleep(0.002)
 
 
-def _locked(descriptor: int, kind: int, start: int, length: int) -> bool:
+def _try_lock(descriptor: int, kind: int, start: int, length: int) -> bool:
     """Lock bytes if nobody else holds them."""
     try:
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _flock(kind, start, length))
@@ -192,7 +192,7 @@ def _locked(descriptor: int, kind: int, start: int, length: int) -> bool:
     return True
 
 
-def _let_go(descriptor: int, start: int, length: int) -> None:
+def _unlock(descriptor: int, start: int, length: int) -> None:
     if descriptor in _open:
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _flock(fcntl.F_UNLCK, start, length))
 

@@ -16,7 +16,7 @@ from typing import Any
 from dpforest.exceptions import LedgerDamaged, LedgerError, LedgerUnreachable
 from dpforest.ledger.migrating import migrations
 from dpforest.ledger.steps import passed
-from dpforest.ledger.store import PATIENCE, Head, Row
+from dpforest.ledger.store import WAIT_TIMEOUT, Head, Row
 from dpforest.processes import this_process
 
 _ROW = "data_set, number, id, kind, text, hash, signature, key"
@@ -107,7 +107,7 @@ class SqlStore(ABC):
         self.url = url
         self._identity = identity
         self.ledger_id = ""
-        self.patience = PATIENCE
+        self.timeout = WAIT_TIMEOUT
         self._lock = threading.RLock()
         self._held = False
         self._handle = ConnectionHandle()
@@ -217,7 +217,7 @@ class SqlStore(ABC):
     def _alone(self) -> Iterator[None]:
         """Turn of this thread among those of its process."""
         lock = self._lock
-        if not lock.acquire(timeout=self.patience):
+        if not lock.acquire(timeout=self.timeout):
             raise self._too_busy("another thread of this process has")
         try:
             if self._handle.is_busy:
@@ -310,7 +310,7 @@ class SqlStore(ABC):
 
     def _too_busy(self, who: str) -> LedgerUnreachable:
         return LedgerUnreachable(
-            f"{who} been writing for more than {self.patience:g} seconds",
+            f"{who} been writing for more than {self.timeout:g} seconds",
             "Try again, and see what it waits for",
             self.url,
         )
@@ -333,7 +333,7 @@ class SqlStore(ABC):
 
     def _before_fork(self) -> None:
         """Wait until no other thread is in the middle of something."""
-        self._held = self._lock.acquire(timeout=self.patience)
+        self._held = self._lock.acquire(timeout=self.timeout)
 
     def _after_fork(self) -> None:
         """Go on in the parent."""

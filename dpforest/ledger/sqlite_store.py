@@ -14,7 +14,7 @@ from dpforest.ledger.places import check_place, is_network
 from dpforest.ledger.queue import FairQueue, QueueTimeout
 from dpforest.ledger.sql_store import HEAD, ConnectionHandle, SqlStore
 from dpforest.ledger.steps import passed
-from dpforest.ledger.store import PATIENCE, Head
+from dpforest.ledger.store import WAIT_TIMEOUT, Head
 from dpforest.processes import this_process
 from dpforest.writing import see_to_disk
 
@@ -112,7 +112,7 @@ class SqliteStore(SqlStore):
     def _create(self) -> None:
         """Make the tables where there are none, all at once."""
         try:
-            with self._queue.door(self.patience):
+            with self._queue.exclusive(self.timeout):
                 # A file that has something in it is a ledger or not ours, unless its making was
                 # cut short: then a journal tells what to take back.
                 if _size(self._path) == 0 or self._with_ending("-journal").exists():
@@ -137,7 +137,7 @@ class SqliteStore(SqlStore):
     def _connect(self) -> sqlite3.Connection:
         """A connection that makes every commit durable, to a file that is whole."""
         try:
-            with self._queue.door(self.patience) as is_alone:
+            with self._queue.exclusive(self.timeout) as is_alone:
                 check_place(self._path, False, self.url)
                 self._check_fork()
                 # SQLite makes an empty one as soon as it reads.
@@ -169,7 +169,7 @@ class SqliteStore(SqlStore):
         return sqlite3.connect(
             f"{self._path.as_uri()}?mode={mode}",
             uri=True,
-            timeout=self.patience,
+            timeout=self.timeout,
             isolation_level=None,
             check_same_thread=False,
         )
@@ -247,7 +247,7 @@ class SqliteStore(SqlStore):
     @contextmanager
     def _turn(self) -> Iterator[None]:
         passed("queueing")
-        turn = self._queue.turn(self.patience)
+        turn = self._queue.turn(self.timeout)
         try:
             turn.__enter__()
         except QueueTimeout:
@@ -371,7 +371,7 @@ class SqliteStore(SqlStore):
         if connection is None or handle.process != this_process():
             return
         try:
-            with suppress(QueueTimeout, sqlite3.Error), handle.queue.door(PATIENCE):
+            with suppress(QueueTimeout, sqlite3.Error), handle.queue.exclusive(WAIT_TIMEOUT):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 connection.execute("PRAGMA busy_timeout = 0")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 #: Seconds for which a writer waits for its turn.
-PATIENCE = 60.0
+WAIT_TIMEOUT = 60.0
 
 
 @dataclass(frozen=True, slots=True)

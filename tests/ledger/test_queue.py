@@ -153,14 +153,14 @@ def test_any_counter_will_do(path, content):
         assert file.read_text() == "a"
 
 
-def test_the_door_lets_one_in(path):
-    with queue_of(path).door(5) as is_alone:
+def test_one_at_a_time_opens_or_closes(path):
+    with queue_of(path).exclusive(5) as is_alone:
         assert is_alone
-        with pytest.raises(QueueTimeout), queue_of(path).door(0.05):
+        with pytest.raises(QueueTimeout), queue_of(path).exclusive(0.05):
             pass
         with queue_of(path).turn(5):  # another lock
             pass
-    with queue_of(path).door(5):
+    with queue_of(path).exclusive(5):
         pass
 
 
@@ -172,7 +172,7 @@ def test_the_queue_has_the_rights_of_the_ledger(path):
 
 def test_without_such_locks_everybody_goes_without(path, monkeypatch):
     monkeypatch.setattr(queue, "SUPPORTED", False)
-    with queue_of(path).turn(1), queue_of(path).turn(1), queue_of(path).door(1) as is_alone:
+    with queue_of(path).turn(1), queue_of(path).turn(1), queue_of(path).exclusive(1) as is_alone:
         assert not is_alone
     assert not path.with_name("a.ledger-queue").exists()
 

@@ -245,7 +245,7 @@ def test_a_reader_sees_what_is_committed_and_does_not_wait(store, url):
 
 def test_whoever_waits_too_long_is_told(store, url):
     other = open_store(url)
-    other.patience = 0.2
+    other.timeout = 0.2
     other.close()  # the server is told how long to wait as a connection begins
     with store.locked("claims"):
         began = time.monotonic()
