@@ -27,13 +27,13 @@ from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.charges import charged, check_charge
 from dpforest.ledger.elsewhere import spent_elsewhere
 from dpforest.ledger.entries import Charge, Entry, Kind
+from dpforest.ledger.entry_summaries import entry_summary
 from dpforest.ledger.exporting import read_export
 from dpforest.ledger.lacking import LACKING, lacking_of
 from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.opening import ledger_files, open_store
 from dpforest.ledger.places import LOG_ENDINGS
 from dpforest.ledger.status import DataSetStatus, ReserveStatus
-from dpforest.ledger.telling import told
 from dpforest.ledger.words import several
 from dpforest.signatures import Signer
 from dpforest.writing import check_new, new_place, write_text
@@ -224,7 +224,7 @@ def _line(entry: Entry) -> str:
         about = getattr(body, "reserve", "") or getattr(body, "request", "") or entry.id
     mark = " signed" if entry.signature else ""
     line = f"{entry.number:>5} {entry.time[:19]}Z {entry.kind.value:<10} {entry.actor}{mark}"
-    return f"{line} {about} {told(entry)}".rstrip()
+    return f"{line} {about} {entry_summary(entry)}".rstrip()
 
 
 # -- plans ----------------------------------------------------------------------------------------

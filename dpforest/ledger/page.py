@@ -18,9 +18,9 @@ from dpforest.accounting.figures import figure_cap, figure_charged, figure_down,
 from dpforest.accounting.rationals import parse_amount
 from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.entries import CheckpointBody, Entry, ImportBody, Kind, PolicyBody
+from dpforest.ledger.entry_summaries import checkpoint_summary, policy_summary
 from dpforest.ledger.lacking import LACKING, all_lacking, lacking_of, lacking_words
 from dpforest.ledger.state import DataSetState
-from dpforest.ledger.telling import changes, standing
 from dpforest.ledger.words import several
 from dpforest.report.page import environment
 
@@ -315,7 +315,9 @@ def _changes(entries: Iterable[Entry]) -> list[dict[str, str]]:
             "number": str(entry.number),
             "date": _date(entry),
             "who": entry.actor,
-            "what": changes(body) if isinstance(body, PolicyBody) else standing(body),
+            "what": policy_summary(body)
+            if isinstance(body, PolicyBody)
+            else checkpoint_summary(body),
             "why": body.reason or "not said",
         }
         for entry in entries

@@ -1,6 +1,6 @@
-"""Entries told to people in a few words: what changed, for how much, and how a fit ended.
+"""Summaries of entries for people, in a few words: what changed, for how much, and how a fit ended.
 
-Held by tests/ledger/test_telling.py.
+Held by tests/ledger/test_entry_summaries.py.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dpforest.ledger.entries import (
 from dpforest.ledger.lacking import LACKING
 
 
-def told(entry: Entry) -> str:
+def entry_summary(entry: Entry) -> str:
     """Words for what an entry says, apart from its kind, its time and whoever wrote it.
 
     Parameters
@@ -36,7 +36,7 @@ def told(entry: Entry) -> str:
     return _WORDS[entry.kind](entry.body).strip()
 
 
-def changes(body: PolicyBody) -> str:
+def policy_summary(body: PolicyBody) -> str:
     """Words for what a policy changes, without its reason."""
     return "; ".join(_changes(body)) or "nothing changed"
 
@@ -56,7 +56,7 @@ def _changes(body: PolicyBody) -> Iterator[str]:
         yield f"{name!r} is no owner"
 
 
-def ending(body: SettleBody) -> str:
+def outcome_summary(body: SettleBody) -> str:
     """Words for how a fit ended."""
     return body.outcome + _mark(body.guarantee)
 
@@ -66,7 +66,7 @@ def _mark(guarantee: str) -> str:
     return f" ({LACKING[guarantee]})" if guarantee in LACKING else ""
 
 
-def standing(body: CheckpointBody) -> str:
+def checkpoint_summary(body: CheckpointBody) -> str:
     """Words for what a checkpoint does."""
     return "frozen" if body.frozen else "goes on"
 
@@ -107,16 +107,16 @@ def _reason(body: Any) -> str:
 
 _WORDS: dict[Kind, Callable[[Any], str]] = {
     Kind.OPEN: _opened,
-    Kind.POLICY: lambda body: _with_reason(changes(body), body.reason),
+    Kind.POLICY: lambda body: _with_reason(policy_summary(body), body.reason),
     Kind.BLOCK: _block,
     Kind.REQUEST: _charged,
     Kind.APPROVE: _none,
     Kind.REVOKE: _reason,
     Kind.RESERVE: _charged,
     Kind.START: _none,
-    Kind.SETTLE: ending,
+    Kind.SETTLE: outcome_summary,
     Kind.VOID: _reason,
     Kind.IMPORT: _import,
-    Kind.CHECKPOINT: lambda body: _with_reason(standing(body), body.reason),
+    Kind.CHECKPOINT: lambda body: _with_reason(checkpoint_summary(body), body.reason),
     Kind.NOTE: lambda body: str(body.text),
 }

@@ -9,7 +9,7 @@ import pytest
 
 from dpforest.ledger import entries as e
 from dpforest.ledger.amounts import cap_in_units, to_units
-from dpforest.ledger.telling import changes, ending, told
+from dpforest.ledger.entry_summaries import entry_summary, outcome_summary, policy_summary
 
 HERE = Path(__file__).parent
 
@@ -19,13 +19,13 @@ def helpers(load_helper):
     return load_helper(HERE / "helpers.py")
 
 
-def test_every_kind_is_told(helpers):
+def test_every_kind_has_a_summary(helpers):
     chain = helpers.chain_of_every_kind()
-    words = {entry.kind: told(entry) for entry in chain.entries}
+    words = {entry.kind: entry_summary(entry) for entry in chain.entries}
     assert words.keys() == set(e.Kind)
     silent = {kind for kind, text in words.items() if not text}
     assert silent <= {e.Kind.APPROVE, e.Kind.START, e.Kind.VOID}
-    said = [told(entry) for entry in chain.entries]
+    said = [entry_summary(entry) for entry in chain.entries]
     for text in (
         "cap 1 rho (epsilon 8.12983, delta 1e-06), one record",
         "2025 by arrival, cap 0.5",
@@ -54,16 +54,18 @@ CHANGES = {
 }  # fmt: skip
 
 
-def test_every_change_of_a_policy_is_told():
+def test_every_change_of_a_policy_has_words():
     assert CHANGES.keys() == e.PolicyBody.model_fields.keys() - {"reason"}
     for name, (value, words) in CHANGES.items():
-        assert changes(e.PolicyBody(**{name: value})) == words
-    assert changes(e.PolicyBody()) == "nothing changed"
+        assert policy_summary(e.PolicyBody(**{name: value})) == words
+    assert policy_summary(e.PolicyBody()) == "nothing changed"
 
 
-def test_a_fit_without_a_guarantee_is_told():
+def test_the_summary_names_a_fit_without_a_guarantee():
     made = {"reserve": "0" * 8 + "-0000-4000-8000-" + "0" * 12, "part": 0, "outcome": "done"}
-    said = {g: ending(e.SettleBody(**made, guarantee=g)) for g in ("", "void", "demonstration")}
+    said = {
+        g: outcome_summary(e.SettleBody(**made, guarantee=g)) for g in ("", "void", "demonstration")
+    }
     assert said == {
         "": "done",
         "void": "done (its own guarantee is void)",
@@ -76,7 +78,7 @@ def test_log_and_status_say_amounts_as_they_were_declared(helpers, tmp_path):
     assert "all of rho 0.04 is left" in str(ledger.status("claims"))
     ledger.policy("claims", quotas={"ana": "0.03"}, cap="0.035")
     ledger.reserve("claims", helpers.charge("0.01", purpose="churn"))
-    said = [told(entry) for entry in ledger.log("claims")]
+    said = [entry_summary(entry) for entry in ledger.log("claims")]
     assert said[1:] == ["cap 0.035; quota of 'ana' 0.03", "0.01 churn"]
     # What remains is never said to be more than there is.
     assert ledger.status("claims").remaining < to_units(Fraction("0.025"))
