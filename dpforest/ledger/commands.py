@@ -25,10 +25,10 @@ from dpforest.domain.domain import Domain
 from dpforest.exceptions import BudgetExceeded, LedgerFrozen, ParameterError
 from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.charges import charged, check_charge
-from dpforest.ledger.elsewhere import spent_elsewhere
 from dpforest.ledger.entries import Charge, Entry, Kind
 from dpforest.ledger.entry_summaries import entry_summary
 from dpforest.ledger.exporting import read_export
+from dpforest.ledger.imported_fits import imported_fit
 from dpforest.ledger.lacking import LACKING, lacking_of
 from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.opening import ledger_files, open_store
@@ -355,16 +355,16 @@ def _import(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
         added = ledger.import_json(chosen.file)
         return Answer(f"{_entries(added)} added", {"entries": added})
     facts = ledger.status(chosen.data_set).facts
-    spend = spent_elsewhere(chosen.file, facts)
-    source = f"{spend.words} {chosen.reason}".strip()
+    fit = imported_fit(chosen.file, facts)
+    source = f"{fit.words} {chosen.reason}".strip()
     entry = ledger.charge_elsewhere(
-        chosen.data_set, spend.units, source, witness=spend.digest, blocks=chosen.block,
-        guarantee=spend.guarantee,
+        chosen.data_set, fit.units, source, witness=fit.digest, blocks=chosen.block,
+        guarantee=fit.guarantee,
     )  # fmt: skip
-    words = f"{facts.currency} {_up(spend.units)} was charged as entry {entry.number}"
+    words = f"{facts.currency} {_up(fit.units)} was charged as entry {entry.number}"
     if mark := lacking_of(entry.body):
         words += f"; {LACKING[mark]}, so the cap does not speak of what it released"
-    data = {"units": str(spend.units), "guarantee": spend.guarantee}
+    data = {"units": str(fit.units), "guarantee": fit.guarantee}
     return Answer(words, data | _written(entry))
 
 

@@ -16,7 +16,7 @@ from dpforest.__main__ import main
 from dpforest.exceptions import ParameterError, PrivacyLeakWarning
 from dpforest.ledger import entries as e
 from dpforest.ledger.chain import Head, Row, checked_chain
-from dpforest.ledger.elsewhere import spent_elsewhere
+from dpforest.ledger.imported_fits import imported_fit
 from dpforest.ledger.lacking import all_lacking, all_marked
 from dpforest.ledger.page import ledger_html
 from dpforest.ledger.status import status_of
@@ -95,7 +95,7 @@ def test_a_report_whose_status_is_not_that_of_its_facts_is_not_imported(ledger):
     data["guarantee"]["status"] = "holds"
     text = json.dumps(data | {"digest": digest_of(data)})
     with pytest.raises(ParameterError, match="does not follow from its own facts"):
-        spent_elsewhere(text, ledger.status("claims").facts)
+        imported_fit(text, ledger.status("claims").facts)
 
 
 @pytest.mark.parametrize("by", ["report", "export"])

@@ -1,6 +1,6 @@
-"""Charges of fits that were made elsewhere: from the privacy report of a fit without the ledger.
+"""Charges of fits that were made without the ledger: from the privacy report of each.
 
-Held by tests/ledger/test_elsewhere.py.
+Held by tests/ledger/test_imported_fits.py.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _REPAIR = "Charge it by hand, with ledger.charge_elsewhere(...) and what it cost
 
 
 @dataclass(frozen=True)
-class SpentElsewhere:
+class ImportedFit:
     """A fit without the ledger, as its report says.
 
     Attributes
@@ -49,7 +49,7 @@ class SpentElsewhere:
     guarantee: Status
 
 
-def spent_elsewhere(given: str | PathLike[str], facts: OpenBody) -> SpentElsewhere:
+def imported_fit(given: str | PathLike[str], facts: OpenBody) -> ImportedFit:
     """The price of a fit whose report is at hand, in the currency of a data set.
 
     Parameters
@@ -74,7 +74,7 @@ def spent_elsewhere(given: str | PathLike[str], facts: OpenBody) -> SpentElsewhe
     amount = _amount(report, loss, facts.currency, refuse)
     units = to_units(amount, facts.currency)
     words = f"{report.estimator}, fitted without the ledger."
-    return SpentElsewhere(units, report.digest, words, report.guarantee.status)
+    return ImportedFit(units, report.digest, words, report.guarantee.status)
 
 
 def _read(given: Any, refuse: Refuse) -> PrivacyReport:

@@ -17,7 +17,7 @@ from dpforest import (
 )
 from dpforest.__main__ import main
 from dpforest.exceptions import ParameterError
-from dpforest.ledger.elsewhere import spent_elsewhere
+from dpforest.ledger.imported_fits import imported_fit
 from dpforest.report.digests import digest_of
 
 HERE = Path(__file__).parent
@@ -72,10 +72,10 @@ def test_it_costs_what_it_would_have_cost_in_the_ledger(ledger, name, currency):
     report = report_of(forest).to_json()
     if currency == "pure" and name in WITH_DELTA:
         with pytest.raises(ParameterError, match="it has no price in epsilon"):
-            spent_elsewhere(report, facts(ledger, currency))
+            imported_fit(report, facts(ledger, currency))
         return
     price = ledger.charge(currency, forest).units
-    assert spent_elsewhere(report, facts(ledger, currency)).units == price > 0
+    assert imported_fit(report, facts(ledger, currency)).units == price > 0
 
 
 def test_the_command_charges_a_report_once(ledger, helpers, tmp_path, capsys, monkeypatch):
@@ -122,7 +122,7 @@ def test_what_is_of_another_kind_is_refused(ledger, helpers):
     ]:
         name = "a text" if given.startswith("{") else given
         with pytest.raises(ParameterError, match=f"^file='{name}': .*{said}"):
-            spent_elsewhere(given, known)
+            imported_fit(given, known)
 
 
 @pytest.mark.parametrize(
@@ -133,4 +133,4 @@ def test_a_report_of_no_domain_or_delta_is_an_error_of_ours(ledger, place, value
     del data["digest"]
     data[place[0]][place[1]] = value
     with pytest.raises(ParameterError, match="cannot be charged"):
-        spent_elsewhere(json.dumps(data | {"digest": digest_of(data)}), facts(ledger, "pure"))
+        imported_fit(json.dumps(data | {"digest": digest_of(data)}), facts(ledger, "pure"))
