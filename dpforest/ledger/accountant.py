@@ -42,7 +42,7 @@ from dpforest.ledger.entries import (
     VoidBody,
 )
 from dpforest.ledger.facts import domain_digest
-from dpforest.ledger.lacking import settled_mark
+from dpforest.ledger.guarantee_marks import settled_mark
 from dpforest.ledger.pricing import FitPrice, charge_of
 from dpforest.ledger.state import DataSetState
 from dpforest.ledger.status import DataSetStatus

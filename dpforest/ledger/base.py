@@ -47,7 +47,7 @@ from dpforest.ledger.entries import (
     is_id,
     is_name,
 )
-from dpforest.ledger.lacking import counts_marks
+from dpforest.ledger.guarantee_marks import counts_marks
 from dpforest.ledger.opening import open_store
 from dpforest.ledger.pricing import stands_alone
 from dpforest.ledger.state import DataSetState

@@ -28,8 +28,8 @@ from dpforest.ledger.charges import charged, check_charge
 from dpforest.ledger.entries import Charge, Entry, Kind
 from dpforest.ledger.entry_summaries import entry_summary
 from dpforest.ledger.exporting import read_export
+from dpforest.ledger.guarantee_marks import NOT_GUARANTEED, mark_of
 from dpforest.ledger.imported_fits import imported_fit
-from dpforest.ledger.lacking import LACKING, lacking_of
 from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.opening import ledger_files, open_store
 from dpforest.ledger.places import LOG_ENDINGS
@@ -362,8 +362,8 @@ def _import(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
         guarantee=fit.guarantee,
     )  # fmt: skip
     words = f"{facts.currency} {_up(fit.units)} was charged as entry {entry.number}"
-    if mark := lacking_of(entry.body):
-        words += f"; {LACKING[mark]}, so the cap does not speak of what it released"
+    if mark := mark_of(entry.body):
+        words += f"; {NOT_GUARANTEED[mark]}, so the cap does not speak of what it released"
     data = {"units": str(fit.units), "guarantee": fit.guarantee}
     return Answer(words, data | _written(entry))
 

@@ -39,7 +39,7 @@ from dpforest.ledger.entries import (
     VoidBody,
 )
 from dpforest.ledger.facts import cap_facts, domain_digest
-from dpforest.ledger.lacking import import_mark, settled_mark
+from dpforest.ledger.guarantee_marks import import_mark, settled_mark
 from dpforest.ledger.rules import charge_digest, token_digest
 from dpforest.ledger.state import DataSetState
 from dpforest.relations import relations_of

@@ -40,7 +40,7 @@ LONGEST_NAME, LONGEST_TEXT = 100, 1000
 MOST_PARTS, MOST_LINES = 1000, 20_000
 
 #: What a settlement says of a fit whose own guarantee does not hold, or is not known to.
-Lacking = Literal["", "demonstration", "void", "unknown"]
+SettleMark = Literal["", "demonstration", "void", "unknown"]
 #: What an import says of the guarantee that was earned with it; empty where nobody said so.
 ImportMark = Literal["", "holds", "demonstration", "void"]
 
@@ -380,7 +380,7 @@ class SettleBody(Frozen):
     reserve: Id
     part: Count
     outcome: Literal["done", "failed"]
-    guarantee: Lacking = ""
+    guarantee: SettleMark = ""
 
 
 class VoidBody(Frozen):

@@ -23,7 +23,7 @@ from dpforest.ledger.entries import (
     ReserveBody,
     SettleBody,
 )
-from dpforest.ledger.lacking import LACKING
+from dpforest.ledger.guarantee_marks import NOT_GUARANTEED
 
 
 def entry_summary(entry: Entry) -> str:
@@ -63,7 +63,7 @@ def outcome_summary(body: SettleBody) -> str:
 
 def _mark(guarantee: str) -> str:
     """Words for a guarantee that lacks something; none where nobody said so."""
-    return f" ({LACKING[guarantee]})" if guarantee in LACKING else ""
+    return f" ({NOT_GUARANTEED[guarantee]})" if guarantee in NOT_GUARANTEED else ""
 
 
 def checkpoint_summary(body: CheckpointBody) -> str:

@@ -19,7 +19,7 @@ from dpforest.accounting.rationals import parse_amount
 from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.entries import CheckpointBody, Entry, ImportBody, Kind, PolicyBody
 from dpforest.ledger.entry_summaries import checkpoint_summary, policy_summary
-from dpforest.ledger.lacking import LACKING, all_lacking, lacking_of, lacking_words
+from dpforest.ledger.guarantee_marks import NOT_GUARANTEED, count_marks, mark_of, marks_words
 from dpforest.ledger.state import DataSetState
 from dpforest.ledger.words import several
 from dpforest.report.page import environment
@@ -136,9 +136,9 @@ def _guarantee(state: DataSetState, entries: Sequence[Entry]) -> str:
         return "passed by what was spent elsewhere"
     epsilon, delta = parse_amount(facts.epsilon), parse_amount(facts.delta)
     at = f" at δ = {figure_up(delta)}" if delta else ""
-    lacking = all_lacking(state, entries)
+    lacking = count_marks(state, entries)
     fits = several(sum(lacking.values()), "fit")
-    but = f", but for {fits} without a guarantee of its own ({lacking_words(lacking)})"
+    but = f", but for {fits} without a guarantee of its own ({marks_words(lacking)})"
     but = but if lacking else ""
     return f"ε = {figure_up(epsilon)}{at}, for all releases together, whoever makes them{but}"
 
@@ -207,7 +207,7 @@ def _used(state: DataSetState, name: str) -> str:
 class _Line:
     """A reserve or an import, and what became of it.
 
-    ``lacking`` holds the marks of its fits that lack a guarantee of their own.
+    ``marks`` holds the marks of its fits that lack a guarantee of their own.
     """
 
     entry: Entry
@@ -219,14 +219,15 @@ class _Line:
     approved_by: list[str] = field(default_factory=list)
     started: int = 0
     outcomes: list[str] = field(default_factory=list)
-    lacking: list[str] = field(default_factory=list)
+    marks: list[str] = field(default_factory=list)
     voided_by: str = ""
 
     @property
     def state(self) -> str:
         """Words for what became of it."""
         if not self.parts:
-            return f"counts for ever ({LACKING[self.lacking[0]]})" if self.lacking else _FOR_EVER
+            why = f" ({NOT_GUARANTEED[self.marks[0]]})" if self.marks else ""
+            return _FOR_EVER + why
         if self.voided_by:
             return f"given back by {self.voided_by}; nothing was released"
         of = f" of {self.parts}" if self.parts > 1 else ""
@@ -236,8 +237,8 @@ class _Line:
         begun = self.started - done - failed
         counts = {"done": done, "failed": failed, "started": begun}
         ends = ", ".join(f"{n}{of} {word}" if of else word for word, n in counts.items() if n)
-        marks = [*self.lacking, *["unknown"] * begun]
-        which = {words: marks.count(name) for name, words in LACKING.items()}
+        marks = [*self.marks, *["unknown"] * begun]
+        which = {words: marks.count(name) for name, words in NOT_GUARANTEED.items()}
         without = "; ".join(f"{words}: {n}{of}" if of else words for words, n in which.items() if n)
         return f"{ends} ({without})" if without else ends
 
@@ -283,12 +284,12 @@ def _follow(lines: dict[str, _Line], approvals: dict[str, list[str]], entry: Ent
         )
     elif entry.kind is Kind.IMPORT:
         what = _import_kind(body) + body.source
-        lines[entry.id] = _Line(entry, what, body.units, body.blocks, lacking=_marks(body))
+        lines[entry.id] = _Line(entry, what, body.units, body.blocks, marks=_marks(body))
     elif entry.kind is Kind.START:
         lines[body.reserve].started += 1
     elif entry.kind is Kind.SETTLE:
         lines[body.reserve].outcomes.append(body.outcome)
-        lines[body.reserve].lacking += _marks(body)
+        lines[body.reserve].marks += _marks(body)
     elif entry.kind is Kind.VOID:
         lines[body.reserve].voided_by = entry.actor
     elif entry.kind is Kind.APPROVE:
@@ -298,7 +299,7 @@ def _follow(lines: dict[str, _Line], approvals: dict[str, list[str]], entry: Ent
 
 
 def _marks(body: Any) -> list[str]:
-    return [mark] if (mark := lacking_of(body)) else []
+    return [mark] if (mark := mark_of(body)) else []
 
 
 def _import_kind(body: ImportBody) -> str:

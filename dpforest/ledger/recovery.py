@@ -48,7 +48,7 @@ from dpforest.ledger.comparing import GIVE, Finding, asked_of, compared, lost_of
 from dpforest.ledger.core import LedgerCore
 from dpforest.ledger.entries import CheckpointBody, Kind
 from dpforest.ledger.exporting import extend, is_prefix
-from dpforest.ledger.lacking import all_marked
+from dpforest.ledger.guarantee_marks import all_marked
 from dpforest.ledger.needs import Need, counted, kept_need, need_of
 from dpforest.ledger.rules import check_owner
 from dpforest.ledger.store import Store

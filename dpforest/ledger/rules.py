@@ -38,7 +38,7 @@ from dpforest.ledger.entries import (
     VoidBody,
     damaged,
 )
-from dpforest.ledger.lacking import marked
+from dpforest.ledger.guarantee_marks import marked
 from dpforest.ledger.state import Block, DataSetState, OpenReserve, Pending
 from dpforest.ledger.words import several
 from dpforest.report.digests import digest_of

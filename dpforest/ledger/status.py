@@ -10,7 +10,7 @@ from dpforest.accounting.frozen import Frozen
 from dpforest.accounting.rationals import parse_amount
 from dpforest.ledger.amounts import Units, fraction_of
 from dpforest.ledger.entries import Entry, OpenBody
-from dpforest.ledger.lacking import all_lacking, lacking_words
+from dpforest.ledger.guarantee_marks import count_marks, marks_words
 from dpforest.ledger.rules import charge_digest
 from dpforest.ledger.state import DataSetState, OpenReserve, Pending
 
@@ -123,7 +123,7 @@ class DataSetStatus(Frozen):
         if self.lacking:
             lines.append(
                 "  the cap does not speak of fits without a guarantee of their own: "
-                f"{lacking_words(self.lacking)}"
+                f"{marks_words(self.lacking)}"
             )
         if self.frozen:
             lines.append(f"  frozen: {self.why_frozen}")
@@ -170,7 +170,7 @@ def status_of(
         requests=tuple(_request(name, one) for name, one in state.requests.items()),
         reserves=tuple(_reserve(name, one) for name, one in state.reserves.items()),
         stands_alone=bool(state.alone),
-        lacking=all_lacking(state, entries),
+        lacking=count_marks(state, entries),
         **same,
     )
 

@@ -29,7 +29,7 @@ from dpforest.ledger.entries import (
     is_name,
 )
 from dpforest.ledger.exporting import FORMAT, LIMITS, Export, export_of
-from dpforest.ledger.lacking import all_marked, import_mark, lacking_of
+from dpforest.ledger.guarantee_marks import all_marked, import_mark, mark_of
 from dpforest.report.digests import digest_of
 from dpforest.signatures import is_hex, verifier
 from dpforest.strict_json import name_of, read_object
@@ -242,7 +242,7 @@ def _marked(chain: Chain) -> Iterator[Spend]:
 
 def _as_import(body: SettleBody) -> ImportMark:
     """Mark of a settlement, as an import of it bears it."""
-    mark = lacking_of(body)
+    mark = mark_of(body)
     return "" if mark == "unknown" else mark or "holds"
 
 

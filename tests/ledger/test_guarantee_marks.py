@@ -16,8 +16,8 @@ from dpforest.__main__ import main
 from dpforest.exceptions import ParameterError, PrivacyLeakWarning
 from dpforest.ledger import entries as e
 from dpforest.ledger.chain import Head, Row, checked_chain
+from dpforest.ledger.guarantee_marks import all_marked, count_marks
 from dpforest.ledger.imported_fits import imported_fit
-from dpforest.ledger.lacking import all_lacking, all_marked
 from dpforest.ledger.page import ledger_html
 from dpforest.ledger.status import status_of
 from dpforest.report.digests import digest_of
@@ -185,7 +185,7 @@ def test_marks_of_version_1_are_counted_from_its_entries():
     chain = checked_chain(rows, head, stored["ledger"], "claims")
     assert chain.state.text == stored["state"] and chain.state.facts.version == 1
     found = {"void": 1, "demonstration": 1, "unknown": 2}
-    assert all_lacking(chain.state, chain.entries) == found
+    assert count_marks(chain.state, chain.entries) == found
     assert status_of(chain.state, head.hash, "", chain.entries).lacking == found
     assert "(1 void, 1 demonstration, 2 unknown)" in ledger_html(
         stored["ledger"], [(chain.state, chain.entries)]

@@ -7,7 +7,7 @@ and imports say so by a mark. A fit that began and was not settled is one of whi
 The state of a data set counts marks since version 2 of what entries hold. States of version 1 do
 not, and are read to the byte, so there the entries are gone through.
 
-Held by tests/ledger/test_lacking.py.
+Held by tests/ledger/test_guarantee_marks.py.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
 
 from dpforest.checks import check_choice
-from dpforest.ledger.entries import Entry, ImportBody, ImportMark, Lacking, SettleBody
+from dpforest.ledger.entries import Entry, ImportBody, ImportMark, SettleBody, SettleMark
 from dpforest.ledger.state import DataSetState
 from dpforest.report.guarantee import Status
 
 #: Marks of fits that the cap does not speak of, the worst first, in words.
-LACKING = {
+NOT_GUARANTEED = {
     "void": "its own guarantee is void",
     "demonstration": "a demonstration only",
     "unknown": "its own guarantee is unknown",
@@ -67,7 +67,7 @@ def all_marked(marks: Sequence[ImportMark], parts: int) -> ImportMark:
     return "demonstration" if "demonstration" in marks else "holds"
 
 
-def lacking_of(body: Any) -> Lacking:
+def mark_of(body: Any) -> SettleMark:
     """Mark of what an entry says was made; empty where its guarantee holds, or nothing was made.
 
     Parameters
@@ -88,14 +88,14 @@ def counts_marks(state: DataSetState) -> bool:
 
 def marked(state: DataSetState, body: SettleBody | ImportBody) -> DataSetState:
     """The state with the mark of one more entry counted."""
-    mark = lacking_of(body)
+    mark = mark_of(body)
     if not mark or not counts_marks(state):
         return state
     count = state.lacking.get(mark, 0) + 1
     return state.model_copy(update={"lacking": {**state.lacking, mark: count}})
 
 
-def all_lacking(state: DataSetState, entries: Iterable[Entry] = ()) -> dict[str, int]:
+def count_marks(state: DataSetState, entries: Iterable[Entry] = ()) -> dict[str, int]:
     """Number of fits of each mark, those that began and were not settled included.
 
     Parameters
@@ -107,12 +107,12 @@ def all_lacking(state: DataSetState, entries: Iterable[Entry] = ()) -> dict[str,
     found: Counter[str] = Counter()
     found.update(state.lacking)
     if not counts_marks(state):
-        found.update(mark for entry in entries if (mark := lacking_of(entry.body)))
+        found.update(mark for entry in entries if (mark := mark_of(entry.body)))
     held = state.reserves.values()
     found["unknown"] += sum(len(one.started) - len(one.settled) for one in held)
-    return {mark: found[mark] for mark in LACKING if found[mark]}
+    return {mark: found[mark] for mark in NOT_GUARANTEED if found[mark]}
 
 
-def lacking_words(found: dict[str, int]) -> str:
+def marks_words(found: dict[str, int]) -> str:
     """Words for numbers of fits: ``2 void, 1 unknown``."""
     return ", ".join(f"{count} {mark}" for mark, count in found.items())
