@@ -92,8 +92,8 @@ WITHOUT = {
         estimators/progress report/report report/page
         report/schema report/text report/branches report/card""",
     "parts of a ledger that decide nothing: protocols, words, and what only calls the others": """
-        ledger/desk ledger/ledger ledger/migrating ledger/opening ledger/status ledger/steps
-        ledger/store""",
+        ledger/administration ledger/ledger ledger/migrating ledger/opening ledger/status
+        ledger/steps ledger/store""",
     "lists of what is audited, each of which has to be complete by a test": """
         audit/catalogue audit/estimators""",
 }
@@ -357,7 +357,7 @@ def test_the_page_has_the_words_that_are_written_around_its_rows():
     assert above == head({mutant.name: KILLED for mutant in MUTANTS}) + "\n"
     layers = dict.fromkeys(mutant.layer for mutant in MUTANTS)
     assert [table.partition("\n")[0] for table in tables] == [*map(heading, layers)]
-    assert heading("ledger_desk") == "Ledger desk"
+    assert heading("ledger_administration") == "Ledger administration"
 
 
 def test_what_has_no_result_of_this_code_is_shown_as_not_run():

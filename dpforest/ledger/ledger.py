@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpforest.ledger.accountant import DataSetCeiling, LedgerAccountant, Reserve
+from dpforest.ledger.administration import LedgerAdministration
 from dpforest.ledger.campaign import (
     BatchPlan,
     Campaign,
@@ -13,7 +14,6 @@ from dpforest.ledger.campaign import (
     campaign_charge,
     priced_forests,
 )
-from dpforest.ledger.desk import LedgerDesk
 from dpforest.ledger.entries import Charge
 from dpforest.ledger.pricing import charge_of
 from dpforest.ledger.state import DataSetState
@@ -26,7 +26,7 @@ from dpforest.ledger.words import (
 )
 
 
-class BudgetLedger(LedgerDesk):
+class BudgetLedger(LedgerAdministration):
     """One durable book of what is spent on data sets, over years, analysts and machines.
 
     Made by :meth:`open`. Each data set has a chain of entries; budget is reserved before a fit,

@@ -1,4 +1,4 @@
-"""Desk of a ledger: comparing with what people hold, recovering, copies, and a page to look at."""
+"""Administration of a ledger: comparing with what people hold, recovering, copies and a page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpforest.ledger.page import ledger_html
 from dpforest.ledger.recovery import Recovery, WriteOff, recover
 
 
-class LedgerDesk(LedgerCore):
+class LedgerAdministration(LedgerCore):
     """A ledger as officers and auditors use it; see :class:`dpforest.BudgetLedger`."""
 
     def verify(
