@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpforest.exceptions import LedgerDamaged, ParameterError
+from dpforest.ledger.attestations import Attestation, Spend, read_attestations
 from dpforest.ledger.chain import Chain
 from dpforest.ledger.core import LedgerCore
 from dpforest.ledger.entries import ImportBody, Kind
@@ -29,7 +30,6 @@ from dpforest.ledger.needs import (
     settled_by,
     verdict_at,
 )
-from dpforest.ledger.testimony import Spend, Testimony, read_testimonies
 from dpforest.ledger.words import several
 
 _WORDS = {
@@ -120,9 +120,9 @@ def verify(
         for.
     """
     names = ledger.data_sets if data_sets is None else data_sets
-    testimonies = read_testimonies(witnesses)
+    attestations = read_attestations(witnesses)
     chains = {name: ledger.chain(name) for name in names}
-    asked = asked_of(ledger, testimonies, data_sets)
+    asked = asked_of(ledger, attestations, data_sets)
     findings = tuple(_finding(chains, one) for one in asked)
     wrong = [one for one in findings if one.verdict not in ("agrees", "imported")]
     if wrong:
@@ -138,20 +138,20 @@ def verify(
 
 
 def asked_of(
-    ledger: LedgerCore, testimonies: Iterable[Testimony], data_sets: Sequence[str] | None
-) -> list[Testimony]:
-    """Testimonies of some data sets; no witness is left aside without a word."""
-    testimonies = list(testimonies)
-    for one in testimonies:
+    ledger: LedgerCore, attestations: Iterable[Attestation], data_sets: Sequence[str] | None
+) -> list[Attestation]:
+    """Attestations of some data sets; no witness is left aside without a word."""
+    attestations = list(attestations)
+    for one in attestations:
         if one.ledger != ledger.id:
             raise ParameterError(
                 "witnesses", one.source, f"is of another ledger ({one.ledger!r}, not {ledger.id})",
                 "Compare it with the ledger that it names; if there never was but one, this one "
                 "was written anew",
             )  # fmt: skip
-    found = [one for one in testimonies if data_sets is None or one.data_set in data_sets]
+    found = [one for one in attestations if data_sets is None or one.data_set in data_sets]
     heard = {one.source for one in found if one.whole}
-    for one in testimonies:
+    for one in attestations:
         # An export speaks of every data set, and a report of one.
         if one not in found and not (one.whole and one.source in heard):
             raise ParameterError(
@@ -164,49 +164,49 @@ def asked_of(
 # -- comparing ------------------------------------------------------------------------------------
 
 
-def _finding(chains: dict[str, Chain], testimony: Testimony) -> Finding:
-    chain = chains.get(testimony.data_set)
+def _finding(chains: dict[str, Chain], attestation: Attestation) -> Finding:
+    chain = chains.get(attestation.data_set)
     if chain is None:
-        words = f"is of data set {testimony.data_set!r}, which the ledger has not"
-        return Finding(testimony.source, testimony.data_set, testimony.last, "behind", words)
-    return compared(chain, testimony)
+        words = f"is of data set {attestation.data_set!r}, which the ledger has not"
+        return Finding(attestation.source, attestation.data_set, attestation.last, "behind", words)
+    return compared(chain, attestation)
 
 
-def compared(chain: Chain, testimony: Testimony) -> Finding:
+def compared(chain: Chain, attestation: Attestation) -> Finding:
     """One witness of this data set against its chain."""
-    source, name = testimony.source, testimony.data_set
-    for number, digest in sorted(testimony.hashes.items()):
+    source, name = attestation.source, attestation.data_set
+    for number, digest in sorted(attestation.hashes.items()):
         verdict = verdict_at(chain, number, digest)
         if verdict == "agrees":
             continue
-        if _is_accounted_for(chain, testimony):
+        if _is_accounted_for(chain, attestation):
             words = f"names entry {number} of the lost chain, which is accounted for"
             return Finding(source, name, number, "imported", words)
         words = _WORDS[verdict].format(number=number, end=chain.state.number)
         return Finding(source, name, number, verdict, words)
-    words = f"agrees with the ledger at entry {testimony.last}"
-    return Finding(source, name, testimony.last, "agrees", words)
+    words = f"agrees with the ledger at entry {attestation.last}"
+    return Finding(source, name, attestation.last, "agrees", words)
 
 
-def _is_accounted_for(chain: Chain, testimony: Testimony) -> bool:
+def _is_accounted_for(chain: Chain, attestation: Attestation) -> bool:
     """Say if all that a witness speaks of was charged again, or a recovery has settled it."""
-    if list(lost_of(chain, testimony)):
+    if list(lost_of(chain, attestation)):
         return False
-    if settled_by(chain).has(chain, testimony):
+    if settled_by(chain).has(chain, attestation):
         return True
     if chain.state.blocks:
         # No total of a unit shows what each block was charged.
         return False
     # A fit may be charged again by its name while what was spent before it is missing.
-    if not _is_charged_again(chain, testimony):
+    if not _is_charged_again(chain, attestation):
         return False
-    return need_of(chain, [testimony]).units <= counted(chain)
+    return need_of(chain, [attestation]).units <= counted(chain)
 
 
-def _is_charged_again(chain: Chain, testimony: Testimony) -> bool:
+def _is_charged_again(chain: Chain, attestation: Attestation) -> bool:
     """Say if each fit of a witness that the chain has not was charged again by its name."""
-    beside, named = hashes_beside(chain, testimony), _named(chain)
-    others = [spend for spend in testimony.spends if spend.hash in beside]
+    beside, named = hashes_beside(chain, attestation), _named(chain)
+    others = [spend for spend in attestation.spends if spend.hash in beside]
     return bool(others) and all(one.id in named or one.hash in named for one in others)
 
 
@@ -221,16 +221,16 @@ def _named(chain: Chain) -> set[str]:
     }
 
 
-def lost_of(chain: Chain, testimony: Testimony) -> Iterator[Spend]:
+def lost_of(chain: Chain, attestation: Attestation) -> Iterator[Spend]:
     """Spending that a witness speaks of, and that neither the chain nor an import of it has."""
-    imported, begun = _named(chain), begun_beside(chain, testimony)
+    imported, begun = _named(chain), begun_beside(chain, attestation)
     ids = {entry.id: entry for entry in chain.entries}
-    for spend in testimony.spends:
+    for spend in attestation.spends:
         if spend.id in imported or spend.hash in imported:
             continue
         if (number := begun.get(spend.id)) is not None:
             # A reserve that both chains hold pays here for a fit of its own, or comes back.
-            yield replace(spend, number=number, hash=testimony.hashes[number])
+            yield replace(spend, number=number, hash=attestation.hashes[number])
             continue
         if verdict_at(chain, spend.number, spend.hash) == "agrees":
             continue

@@ -27,9 +27,9 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from dpforest.ledger.attestations import Attestation, Spend, spends_of, starts_of
 from dpforest.ledger.chain import Chain
 from dpforest.ledger.entries import CheckpointBody, ImportBody
-from dpforest.ledger.testimony import Spend, Testimony, spends_of, starts_of
 
 Verdict = Literal["agrees", "imported", "behind", "forked"]
 
@@ -80,9 +80,9 @@ class Settled:
     counted: int = 0
     heard: frozenset[str] = frozenset()
 
-    def has(self, chain: Chain, testimony: Testimony) -> bool:
+    def has(self, chain: Chain, attestation: Attestation) -> bool:
         """Say if all that a witness speaks of, and the chain has not, was accounted for."""
-        return self.heard.issuperset(hashes_beside(chain, testimony))
+        return self.heard.issuperset(hashes_beside(chain, attestation))
 
 
 def verdict_at(chain: Chain, number: int, digest: str) -> Verdict:
@@ -92,22 +92,22 @@ def verdict_at(chain: Chain, number: int, digest: str) -> Verdict:
     return "agrees" if chain.entries[number].hash == digest else "forked"
 
 
-def hashes_beside(chain: Chain, testimony: Testimony) -> set[str]:
+def hashes_beside(chain: Chain, attestation: Attestation) -> set[str]:
     """Hashes of the entries that a witness speaks of and this chain has not."""
-    hashes = testimony.hashes.items()
+    hashes = attestation.hashes.items()
     return {digest for number, digest in hashes if verdict_at(chain, number, digest) != "agrees"}
 
 
-def begun_beside(chain: Chain, testimony: Testimony) -> dict[str, int]:
+def begun_beside(chain: Chain, attestation: Attestation) -> dict[str, int]:
     """Reserves of which a fit began by an entry that this chain has not, with its number."""
     return {
         reserve: number
-        for number, reserve in testimony.starts.items()
-        if verdict_at(chain, number, testimony.hashes[number]) != "agrees"
+        for number, reserve in attestation.starts.items()
+        if verdict_at(chain, number, attestation.hashes[number]) != "agrees"
     }
 
 
-def need_of(chain: Chain, others: Sequence[Testimony]) -> Need:
+def need_of(chain: Chain, others: Sequence[Attestation]) -> Need:
     """Amounts that must count, by these witnesses of a lost chain and by those given before."""
     kept, settled = kept_need(chain), settled_by(chain)
     others = [one for one in others if not settled.has(chain, one)]
@@ -124,7 +124,7 @@ def need_of(chain: Chain, others: Sequence[Testimony]) -> Need:
     return Need(units, min(units, witnessed) if not is_fork else units, witnessed, heard=heard)
 
 
-def _is_shown(kept: Need, others: Sequence[Testimony]) -> bool:
+def _is_shown(kept: Need, others: Sequence[Attestation]) -> bool:
     """Say if exports show all that these witnesses speak of, and those given before."""
     whole = [one for one in others if one.whole]
     shown = {digest for one in whole for digest in one.hashes.values()}
@@ -136,7 +136,7 @@ def _is_shown(kept: Need, others: Sequence[Testimony]) -> bool:
 
 
 def _own_since_the_fork(
-    chain: Chain, others: Sequence[Testimony], kept: Need, settled: Settled
+    chain: Chain, others: Sequence[Attestation], kept: Need, settled: Settled
 ) -> int:
     """Bound on what was spent here since both chains were one."""
     common = max((_last_common(chain, one) for one in others if one.whole), default=0)
@@ -258,13 +258,13 @@ def _own(chain: Chain, end: int, older: Container[str]) -> int:
     return sum(one.units for one in spends)
 
 
-def _last_common(chain: Chain, testimony: Testimony) -> int:
+def _last_common(chain: Chain, attestation: Attestation) -> int:
     """Number of the last entry that an export and this chain both have."""
-    differs = first_other(chain, testimony)
-    return max(n for n in (0, *testimony.hashes) if n == 0 or n < differs)
+    differs = first_other(chain, attestation)
+    return max(n for n in (0, *attestation.hashes) if n == 0 or n < differs)
 
 
-def first_other(chain: Chain, testimony: Testimony) -> int:
+def first_other(chain: Chain, attestation: Attestation) -> int:
     """Number of the first entry that a witness speaks of and this chain has not."""
-    hashes = testimony.hashes.items()
+    hashes = attestation.hashes.items()
     return min(n for n, digest in hashes if verdict_at(chain, n, digest) != "agrees")

@@ -42,6 +42,7 @@ from dpforest.accounting.figures import figure_charged
 from dpforest.accounting.rationals import to_rational
 from dpforest.exceptions import ParameterError
 from dpforest.ledger.amounts import fraction_of, to_units
+from dpforest.ledger.attestations import Attestation, Spend, read_attestations, spend_of
 from dpforest.ledger.base import ChainGrown
 from dpforest.ledger.chain import Chain, row_of
 from dpforest.ledger.comparing import GIVE, Finding, asked_of, compared, lost_of
@@ -52,7 +53,6 @@ from dpforest.ledger.guarantee_marks import all_marked
 from dpforest.ledger.needs import Need, counted, kept_need, need_of
 from dpforest.ledger.rules import check_owner
 from dpforest.ledger.store import Store
-from dpforest.ledger.testimony import Spend, Testimony, read_testimonies, spend_of
 from dpforest.ledger.words import several
 
 _SAY = (
@@ -137,13 +137,13 @@ def recover(
     write_off: WriteOff | None = None,
 ) -> Recovery:
     """Bring a data set up to date with what people hold; see :meth:`BudgetLedger.recover`."""
-    testimonies = asked_of(ledger, read_testimonies(witnesses), (data_set,))
+    attestations = asked_of(ledger, read_attestations(witnesses), (data_set,))
     chain = ledger.chain(data_set)
     check_owner(chain.state, ledger.actor)
-    known = kept_need(chain).heard.union(*(one.hashes.values() for one in testimonies))
-    found = Recovery(data_set, sum(_restored(ledger, store, one) for one in testimonies))
+    known = kept_need(chain).heard.union(*(one.hashes.values() for one in attestations))
+    found = Recovery(data_set, sum(_restored(ledger, store, one) for one in attestations))
     while True:
-        step = _Step(ledger, found, testimonies, write_off, known)
+        step = _Step(ledger, found, attestations, write_off, known)
         try:
             return step.taken()
         except ChainGrown:
@@ -168,19 +168,19 @@ class _Step:
         self,
         ledger: LedgerCore,
         found: Recovery,
-        testimonies: Sequence[Testimony],
+        attestations: Sequence[Attestation],
         write_off: WriteOff | None,
         known: frozenset[str],
     ) -> None:
         self.ledger, self.found = ledger, found
-        self._name, self._testimonies = found.data_set, testimonies
+        self._name, self._attestations = found.data_set, attestations
         self.write_off, self._known = write_off, known
         self._read()
         # As the witnesses found it, before an entry of this recovery stands in it.
         self._why = self.case.why
 
     def _read(self) -> None:
-        self.case = _Case.of(self.ledger.chain(self._name), self._testimonies)
+        self.case = _Case.of(self.ledger.chain(self._name), self._attestations)
         self._end = self.case.chain.entries[-1].hash
 
     def taken(self) -> Recovery:
@@ -320,11 +320,11 @@ class _Case:
     need: Need
 
     @classmethod
-    def of(cls, chain: Chain, testimonies: Sequence[Testimony]) -> _Case:
-        compares = [(one, compared(chain, one)) for one in testimonies]
+    def of(cls, chain: Chain, attestations: Sequence[Attestation]) -> _Case:
+        compares = [(one, compared(chain, one)) for one in attestations]
         others = [(one, found) for one, found in compares if found.verdict != "agrees"]
         need = need_of(chain, [one for one, _ in others])
-        return cls(chain, _all_lost(chain, testimonies), [found for _, found in others], need)
+        return cls(chain, _all_lost(chain, attestations), [found for _, found in others], need)
 
     @property
     def is_told(self) -> bool:
@@ -349,9 +349,9 @@ def _is_new(findings: Iterable[Finding]) -> bool:
     return any(found.verdict in ("behind", "forked") for found in findings)
 
 
-def _restored(ledger: LedgerCore, store: Store, testimony: Testimony) -> int:
+def _restored(ledger: LedgerCore, store: Store, attestation: Attestation) -> int:
     """Write the rest of an export back, where the ledger is its beginning."""
-    whole, name = testimony.whole, testimony.data_set
+    whole, name = attestation.whole, attestation.data_set
     if whole is None or not is_prefix(store.rows(name), [row_of(e) for e in whole.entries]):
         return 0
     try:
@@ -360,14 +360,14 @@ def _restored(ledger: LedgerCore, store: Store, testimony: Testimony) -> int:
         # Somebody else wrote meanwhile, so it is no beginning any more. It is compared as it is.
         return 0
     if added:
-        ledger.note(name, f"{_entries(added)} restored from an export ({testimony.source})")
+        ledger.note(name, f"{_entries(added)} restored from an export ({attestation.source})")
     return added
 
 
-def _all_lost(chain: Chain, testimonies: Iterable[Testimony]) -> list[Spend]:
+def _all_lost(chain: Chain, attestations: Iterable[Attestation]) -> list[Spend]:
     """Lost spending, each reserve once."""
     found: dict[str, Spend] = {}
-    for spend in (spend for one in testimonies for spend in lost_of(chain, one)):
+    for spend in (spend for one in attestations for spend in lost_of(chain, one)):
         other = found.get(spend.id, spend)
         mark = all_marked((other.guarantee, spend.guarantee), 2)
         found[spend.id] = replace(spend, guarantee=mark)

@@ -1,4 +1,4 @@
-"""Testimony of people: what privacy reports and exports say of a ledger's chain.
+"""Attestations of people: what privacy reports and exports say of a ledger's chain.
 
 A report says where its fit stands in the ledger, and what was spent on the data set by then. An
 export holds whole chains. Both are read here as places of a chain, with the hash that stood there.
@@ -65,7 +65,7 @@ class Spend:
 
 
 @dataclass(frozen=True)
-class Testimony:
+class Attestation:
     """Everything that one report, or one chain of an export, says of a data set.
 
     Attributes
@@ -99,8 +99,8 @@ class Testimony:
         return max(self.hashes)
 
 
-def read_testimonies(witnesses: Iterable[Any]) -> list[Testimony]:
-    """The testimonies of reports and exports.
+def read_attestations(witnesses: Iterable[Any]) -> list[Attestation]:
+    """The attestations of reports and exports.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def read_testimonies(witnesses: Iterable[Any]) -> list[Testimony]:
     return [one for given in witnesses for one in _read(given)]
 
 
-def _read(given: Any) -> list[Testimony]:
+def _read(given: Any) -> list[Attestation]:
     text = given.to_json() if hasattr(given, "to_json") else given
     source = _source(given)
 
@@ -151,7 +151,7 @@ def _source(given: Any) -> str:
 # -- reports --------------------------------------------------------------------------------------
 
 
-def _of_report(data: dict[str, Any], source: str, refuse: Any) -> Testimony:
+def _of_report(data: dict[str, Any], source: str, refuse: Any) -> Attestation:
     basis = data.get("basis")
     place = basis.get("ledger") if isinstance(basis, dict) else None
     if place is None:
@@ -173,7 +173,7 @@ def _mark_of(data: dict[str, Any]) -> ImportMark:
         return ""
 
 
-def _of_place(place: dict[str, Any], source: str, mark: ImportMark) -> Testimony:
+def _of_place(place: dict[str, Any], source: str, mark: ImportMark) -> Attestation:
     number, digest = place["number"], place["hash"]
     if type(number) is not int or number < 1 or not is_hex(digest, 32):
         raise ValueError
@@ -188,7 +188,7 @@ def _of_place(place: dict[str, Any], source: str, mark: ImportMark) -> Testimony
     # A report speaks of its own fit alone, and a campaign has others.
     spend = Spend(reserve, charged, blocks, number, digest, all_marked([mark], parts))
     starts = {number: reserve} if place["entry"] == "start" else {}
-    return Testimony(source, ledger, name, {number: digest}, (spend,), total, starts)
+    return Attestation(source, ledger, name, {number: digest}, (spend,), total, starts)
 
 
 def _units(amount: Any) -> int:
@@ -208,9 +208,9 @@ def _check_signature(place: dict[str, Any], refuse: Any) -> None:
 # -- exports --------------------------------------------------------------------------------------
 
 
-def _of_export(export: Export, source: str) -> list[Testimony]:
+def _of_export(export: Export, source: str) -> list[Attestation]:
     return [
-        Testimony(
+        Attestation(
             source=source,
             ledger=export.ledger,
             data_set=name,
