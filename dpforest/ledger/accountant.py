@@ -383,8 +383,8 @@ class LedgerReservation(Reservation):
             return
         try:
             reserve.settle(part, "failed")
-        except (DPForestError, OSError) as unheard:
-            error.add_note(f"The ledger could not be told that the fit failed ({unheard}).")
+        except (DPForestError, OSError) as failure:
+            error.add_note(f"The ledger could not be told that the fit failed ({failure}).")
 
     def _give_back_after(self, error: BaseException) -> None:
         reserve, _ = self._claimed()

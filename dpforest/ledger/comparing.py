@@ -23,9 +23,9 @@ from dpforest.ledger.core import LedgerCore
 from dpforest.ledger.entries import ImportBody, Kind
 from dpforest.ledger.needs import (
     Verdict,
-    begun_beside,
     counted,
-    hashes_beside,
+    missing_hashes,
+    missing_starts,
     need_of,
     settled_by,
     verdict_at,
@@ -150,10 +150,10 @@ def asked_of(
                 "was written anew",
             )  # fmt: skip
     found = [one for one in attestations if data_sets is None or one.data_set in data_sets]
-    heard = {one.source for one in found if one.whole}
+    shown = {one.source for one in found if one.whole}
     for one in attestations:
         # An export speaks of every data set, and a report of one.
-        if one not in found and not (one.whole and one.source in heard):
+        if one not in found and not (one.whole and one.source in shown):
             raise ParameterError(
                 "witnesses", one.source, f"is of data set {one.data_set!r}, which is not asked for",
                 "Name its data set, or leave the witness out",
@@ -205,7 +205,7 @@ def _is_accounted_for(chain: Chain, attestation: Attestation) -> bool:
 
 def _is_charged_again(chain: Chain, attestation: Attestation) -> bool:
     """Say if each fit of a witness that the chain has not was charged again by its name."""
-    beside, named = hashes_beside(chain, attestation), _named(chain)
+    beside, named = missing_hashes(chain, attestation), _named(chain)
     others = [spend for spend in attestation.spends if spend.hash in beside]
     return bool(others) and all(one.id in named or one.hash in named for one in others)
 
@@ -223,7 +223,7 @@ def _named(chain: Chain) -> set[str]:
 
 def lost_of(chain: Chain, attestation: Attestation) -> Iterator[Spend]:
     """Spending that a witness speaks of, and that neither the chain nor an import of it has."""
-    imported, begun = _named(chain), begun_beside(chain, attestation)
+    imported, begun = _named(chain), missing_starts(chain, attestation)
     ids = {entry.id: entry for entry in chain.entries}
     for spend in attestation.spends:
         if spend.id in imported or spend.hash in imported:

@@ -46,22 +46,22 @@ class Need:
         With an owner's word on what was spent here since the restore.
     witnessed : int
         Largest total of a lost chain that a witness speaks of.
-    is_told : bool
+    is_determined : bool
         Whether the witnesses can tell.
-    heard : frozenset of str
+    lost_hashes : frozenset of str
         Hashes of the entries of lost chains that witnesses speak of.
     """
 
     units: int = 0
     at_least: int = 0
     witnessed: int = 0
-    is_told: bool = True
-    heard: frozenset[str] = frozenset()
+    is_determined: bool = True
+    lost_hashes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class Settled:
-    """Earlier recoveries: the one of the largest total, and what all of them heard.
+    """Earlier recoveries: the one of the largest total, and what all of them accounted for.
 
     Attributes
     ----------
@@ -71,18 +71,18 @@ class Settled:
         Largest total of a lost chain that was accounted for; -1 before any recovery.
     counted : int
         What counted by then.
-    heard : frozenset of str
+    lost_hashes : frozenset of str
         Hashes of the entries of lost chains that were accounted for, by all recoveries.
     """
 
     number: int = -1
     witnessed: int = -1
     counted: int = 0
-    heard: frozenset[str] = frozenset()
+    lost_hashes: frozenset[str] = frozenset()
 
     def has(self, chain: Chain, attestation: Attestation) -> bool:
         """Say if all that a witness speaks of, and the chain has not, was accounted for."""
-        return self.heard.issuperset(hashes_beside(chain, attestation))
+        return self.lost_hashes.issuperset(missing_hashes(chain, attestation))
 
 
 def verdict_at(chain: Chain, number: int, digest: str) -> Verdict:
@@ -92,13 +92,13 @@ def verdict_at(chain: Chain, number: int, digest: str) -> Verdict:
     return "agrees" if chain.entries[number].hash == digest else "forked"
 
 
-def hashes_beside(chain: Chain, attestation: Attestation) -> set[str]:
+def missing_hashes(chain: Chain, attestation: Attestation) -> set[str]:
     """Hashes of the entries that a witness speaks of and this chain has not."""
     hashes = attestation.hashes.items()
     return {digest for number, digest in hashes if verdict_at(chain, number, digest) != "agrees"}
 
 
-def begun_beside(chain: Chain, attestation: Attestation) -> dict[str, int]:
+def missing_starts(chain: Chain, attestation: Attestation) -> dict[str, int]:
     """Reserves of which a fit began by an entry that this chain has not, with its number."""
     return {
         reserve: number
@@ -112,16 +112,20 @@ def need_of(chain: Chain, others: Sequence[Attestation]) -> Need:
     kept, settled = kept_need(chain), settled_by(chain)
     others = [one for one in others if not settled.has(chain, one)]
     witnessed = max((kept.witnessed, *(one.total for one in others)))
-    heard = kept.heard.union(*(hashes_beside(chain, one) for one in others))
+    lost_hashes = kept.lost_hashes.union(*(missing_hashes(chain, one) for one in others))
     if chain.state.blocks:
-        return Need(witnessed=witnessed, is_told=_is_shown(kept, others), heard=heard)
+        return Need(
+            witnessed=witnessed, is_determined=_is_shown(kept, others), lost_hashes=lost_hashes
+        )
     if not others:
         return kept
     units = witnessed + _own_since_the_fork(chain, others, kept, settled)
     is_fork = kept.units > 0 and kept.units == kept.at_least
     is_fork = is_fork or min(first_other(chain, one) for one in others) <= _end(chain)
     # Nobody's word makes a chain that other entries were seen of the beginning of the lost one.
-    return Need(units, min(units, witnessed) if not is_fork else units, witnessed, heard=heard)
+    return Need(
+        units, min(units, witnessed) if not is_fork else units, witnessed, lost_hashes=lost_hashes
+    )
 
 
 def _is_shown(kept: Need, others: Sequence[Attestation]) -> bool:
@@ -130,7 +134,7 @@ def _is_shown(kept: Need, others: Sequence[Attestation]) -> bool:
     shown = {digest for one in whole for digest in one.hashes.values()}
     latest = max((one.total for one in whole), default=0)
     # The total is for freezes from before hashes were kept.
-    if latest < kept.witnessed or not shown >= kept.heard:
+    if latest < kept.witnessed or not shown >= kept.lost_hashes:
         return False
     return all(shown.issuperset(one.hashes.values()) for one in others)
 
@@ -142,7 +146,7 @@ def _own_since_the_fork(
     common = max((_last_common(chain, one) for one in others if one.whole), default=0)
     older = _begun_since(chain, common)
     if _is_shown(kept, others):
-        older &= {reserve for one in others for reserve in begun_beside(chain, one)}
+        older &= {reserve for one in others for reserve in missing_starts(chain, one)}
     bounds = [_own(chain, common, older)]
     if kept.units:
         bounds.append(kept.units - kept.witnessed)
@@ -170,8 +174,8 @@ def _asked_for(body: CheckpointBody) -> Need | None:
     """The amounts that a freeze asks for; None where it was for other reasons."""
     if not (body.needed or body.witnessed or body.heard):
         return None
-    least, heard = body.at_least or body.needed, frozenset(body.heard)
-    return Need(body.needed, least, body.witnessed, heard=heard)
+    least, lost_hashes = body.at_least or body.needed, frozenset(body.heard)
+    return Need(body.needed, least, body.witnessed, lost_hashes=lost_hashes)
 
 
 def settled_by(chain: Chain) -> Settled:
@@ -194,16 +198,16 @@ def _settled_at(
     """The settled, once a data set goes on; an owner's bare word settles nothing."""
     if chain.state.blocks:
         # No total shows that several blocks are accounted for; the recovery says so itself.
-        return replace(found, heard=found.heard.union(body.heard))
+        return replace(found, lost_hashes=found.lost_hashes.union(body.heard))
     if asked is None or not (body.heard or body.witnessed):
         return found
     now = counted(chain, number)
     if now < max(asked.witnessed, asked.at_least):
         return found
-    heard = found.heard | asked.heard
+    lost_hashes = found.lost_hashes | asked.lost_hashes
     if asked.witnessed <= found.witnessed:
-        return replace(found, heard=heard)
-    return Settled(number, asked.witnessed, now, heard)
+        return replace(found, lost_hashes=lost_hashes)
+    return Settled(number, asked.witnessed, now, lost_hashes)
 
 
 def counted(chain: Chain, end: int | None = None) -> int:

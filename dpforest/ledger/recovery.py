@@ -140,7 +140,7 @@ def recover(
     attestations = asked_of(ledger, read_attestations(witnesses), (data_set,))
     chain = ledger.chain(data_set)
     check_owner(chain.state, ledger.actor)
-    known = kept_need(chain).heard.union(*(one.hashes.values() for one in attestations))
+    known = kept_need(chain).lost_hashes.union(*(one.hashes.values() for one in attestations))
     found = Recovery(data_set, sum(_restored(ledger, store, one) for one in attestations))
     while True:
         step = _Step(ledger, found, attestations, write_off, known)
@@ -177,24 +177,24 @@ class _Step:
         self.write_off, self._known = write_off, known
         self._read()
         # As the witnesses found it, before an entry of this recovery stands in it.
-        self._why = self.case.why
+        self._why = self.comparison.why
 
     def _read(self) -> None:
-        self.case = _Case.of(self.ledger.chain(self._name), self._attestations)
-        self._end = self.case.chain.entries[-1].hash
+        self.comparison = _Comparison.of(self.ledger.chain(self._name), self._attestations)
+        self._end = self.comparison.chain.entries[-1].hash
 
     def taken(self) -> Recovery:
         """Result of the recovery; ChainGrown where somebody else wrote meanwhile."""
-        if self.case.is_settled:
+        if self.comparison.is_settled:
             return self._settled()
-        if not self.case.chain.state.frozen:
+        if not self.comparison.chain.state.frozen:
             # Before anything is added up: a fit that others begin meanwhile is one of this chain.
             body = CheckpointBody(frozen=True, reason=self._why)
             self.ledger.write(self._name, body)
             self._read()
         # In this order a crash anywhere leaves the data set frozen, or charged too much.
         self._keep()
-        for spend in self.case.lost:
+        for spend in self.comparison.lost:
             self._charge_again(spend)
         return self._decided()
 
@@ -213,8 +213,8 @@ class _Step:
 
     def _keep(self) -> None:
         """Keep what must count as spent before the frozen data set goes on."""
-        need, chain = self.case.need, self.case.chain
-        if replace(need, is_told=True) == kept_need(chain):
+        need, chain = self.comparison.need, self.comparison.chain
+        if replace(need, is_determined=True) == kept_need(chain):
             return
         body = CheckpointBody(
             frozen=True,
@@ -222,12 +222,12 @@ class _Step:
             needed=need.units,
             witnessed=need.witnessed,
             at_least=need.at_least,
-            heard=tuple(sorted(need.heard)),
+            heard=tuple(sorted(need.lost_hashes)),
         )
         self._end = self.ledger.write(self._name, body, after=self._end).entry.hash
 
     def _charge_again(self, spend: Spend) -> None:
-        chain, units, blocks = self.case.chain, spend.units, spend.blocks
+        chain, units, blocks = self.comparison.chain, spend.units, spend.blocks
         if (own := _own_reserve(chain, spend.id)) is not None:
             # Nobody signed the amount that a report names, and this chain knows the reserve's own.
             units, blocks = max(units, own.units), own.blocks
@@ -258,25 +258,25 @@ class _Step:
         kept, now = kept_need(chain), counted(chain)
         gap, unproven = max(0, kept.at_least - now), max(0, kept.units - now)
         if self.write_off is None:
-            waits = bool(unproven) or not self.case.is_told
+            waits = bool(unproven) or not self.comparison.is_determined
         else:
             # Nobody's word is of what others showed after he had given it.
-            waits = not kept.heard <= self._known or (gap > 0 and self.found.written_off > 0)
+            waits = not kept.lost_hashes <= self._known or (gap > 0 and self.found.written_off > 0)
         if waits:
             words = _waiting(chain, gap, unproven)
             return replace(
                 self.found, frozen=True, missing=gap, unproven=unproven, words=words
             )  # fmt: skip
         if self.write_off is not None:
-            self._by_word(self.write_off, gap)
+            self._by_owner_statement(self.write_off, gap)
         return self._goes_on(kept)
 
-    def _by_word(self, write_off: WriteOff, gap: int) -> None:
+    def _by_owner_statement(self, write_off: WriteOff, gap: int) -> None:
         """Write off what an owner says; too little leaves the data set frozen."""
         if self.found.written_off:
             return
         if write_off.units < gap:
-            currency = self.case.chain.state.facts.currency
+            currency = self.comparison.chain.state.facts.currency
             raise ParameterError(
                 "write_off", write_off.given,
                 f"is below what is missing, {currency} {_figure(gap)}",
@@ -304,14 +304,14 @@ class _Step:
             frozen=False,
             reason=self.write_off.reason if self.write_off else words,
             witnessed=kept.witnessed,
-            heard=tuple(sorted(kept.heard)),
+            heard=tuple(sorted(kept.lost_hashes)),
             after=self._end,
         )
         return replace(found, words=f"it goes on: {words}")
 
 
 @dataclass(frozen=True)
-class _Case:
+class _Comparison:
     """A chain and what witnesses show that it has not."""
 
     chain: Chain
@@ -320,22 +320,22 @@ class _Case:
     need: Need
 
     @classmethod
-    def of(cls, chain: Chain, attestations: Sequence[Attestation]) -> _Case:
+    def of(cls, chain: Chain, attestations: Sequence[Attestation]) -> _Comparison:
         compares = [(one, compared(chain, one)) for one in attestations]
         others = [(one, found) for one, found in compares if found.verdict != "agrees"]
         need = need_of(chain, [one for one, _ in others])
         return cls(chain, _all_lost(chain, attestations), [found for _, found in others], need)
 
     @property
-    def is_told(self) -> bool:
+    def is_determined(self) -> bool:
         """True if witnesses tell all that is missing."""
-        return self.need.is_told and bool(self.others)
+        return self.need.is_determined and bool(self.others)
 
     @property
     def is_settled(self) -> bool:
         """True if nothing is missing, as far as witnesses show."""
         open_ = self.lost or self.chain.state.frozen or _is_new(self.others)
-        return not open_ and self.need.is_told and self.need.units <= counted(self.chain)
+        return not open_ and self.need.is_determined and self.need.units <= counted(self.chain)
 
     @property
     def why(self) -> str:
