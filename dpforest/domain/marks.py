@@ -5,7 +5,7 @@ of its own for it. So that this can be told after the file was edited by hand, t
 entry, and each bound. A mark of a bound that was changed since is dropped as soon as the entry is
 read: it would hold an extreme of the table.
 
-Marks of bounds are for the curator's desk alone. That one is left tells that the declared bound
+Marks of bounds are for the curator alone. That one is left tells that the declared bound
 equals the table's extreme, a fact about one record that no budget pays for. So a fit takes the
 entries without them (:func:`without_bounds`): nothing that is fitted, stored or reported has more
 than that an entry began as a draft, which is so whatever the records are.
@@ -28,7 +28,7 @@ DRAFT_NOTE = "Drafted from records: confirm every entry from public knowledge be
 
 
 #: Fields of a mark that no fit takes, so that no report has them.
-AT_THE_DESK = ("far", "identifies")
+UNREPORTED_FIELDS = ("far", "identifies")
 
 
 class DraftMark(OwnNames):
@@ -60,9 +60,9 @@ class DraftMark(OwnNames):
 
     @model_serializer(mode="wrap")
     def _write(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what only a draft at the desk has: reports stay as they were."""
+        """Leave out fields that only a draft has: reports stay as they were."""
         written: dict[str, Any] = handler(self)
-        left_out = [name for name in AT_THE_DESK if written.get(name) is None]
+        left_out = [name for name in UNREPORTED_FIELDS if written.get(name) is None]
         return {name: value for name, value in written.items() if name not in left_out}
 
     @property

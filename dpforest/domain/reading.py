@@ -17,7 +17,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 #: Repair where records cannot be read.
-AT_THE_DESK = "Domain.check reads it too, at the curator's desk"
+CHECK_REPAIR = "Domain.check reads it too, at the curator's desk"
 _NO_MORE: Any = object()
 #: Errors that pass: our own, which hold no value, and what ends a process or a generator.
 PASSED = (DPForestError, KeyboardInterrupt, SystemExit, GeneratorExit)

@@ -34,7 +34,7 @@ from dpforest.accounting.verify import claimed_loss, sole_certificate
 from dpforest.checks import check_n_jobs
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.reading import AT_THE_DESK, reading_records
+from dpforest.domain.reading import CHECK_REPAIR, reading_records
 from dpforest.domain.table import read_labels
 from dpforest.estimators.compiling import tell_of_compiling
 from dpforest.estimators.counted import Counted, counted_records, warn_of_few
@@ -329,7 +329,7 @@ class Fit:
         n_threads = check_n_jobs(self.given.n_jobs)
         if self.streamed:  # nothing is read before the first sum is paid for
             return X.records(self.encoder, n_threads)
-        with self._charged_on_failure(scope), reading_records("the table", AT_THE_DESK):
+        with self._charged_on_failure(scope), reading_records("the table", CHECK_REPAIR):
             if isinstance(X, Source):
                 return X.records(self.encoder, n_threads)
             return MemoryRecords(Table.of(self.encoder.encode(X, y)), n_threads)

@@ -11,7 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from dpforest.accounting.diffprivlib_adapter import ExternalEntry
 from dpforest.domain.domain import Domain
-from dpforest.domain.marks import AT_THE_DESK
+from dpforest.domain.marks import UNREPORTED_FIELDS
 from dpforest.report.report import PrivacyReport
 
 FILE = "report.schema.json"
@@ -53,7 +53,7 @@ def make_report_schema() -> dict[str, Any]:
     for amount in ("epsilon", "delta"):
         parts["CertificateRecord"]["properties"][amount]["pattern"] = _AMOUNT
     _amend_place(parts)
-    for name in AT_THE_DESK:
+    for name in UNREPORTED_FIELDS:
         del parts["DraftMark"]["properties"][name]
         parts["DraftMark"]["required"].remove(name)
     version = PrivacyReport.model_fields["version"].default

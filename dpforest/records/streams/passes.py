@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
-from dpforest.domain.reading import AT_THE_DESK, read_in_turn, reading_records
+from dpforest.domain.reading import CHECK_REPAIR, read_in_turn, reading_records
 from dpforest.exceptions import (
     DomainError,
     InvalidRecordError,
@@ -185,11 +185,11 @@ class StreamedRecords(RecordsInPasses):
     def _batches(self) -> Iterator[Batch]:
         """Batches of a pass; what reads them may quote a value where it fails."""
         names = self._encoder.domain.feature_names
-        return read_in_turn(lambda: self._stream.batches_of(names), "the stream", AT_THE_DESK)
+        return read_in_turn(lambda: self._stream.batches_of(names), "the stream", CHECK_REPAIR)
 
     def _encoded(self, batch: Batch) -> Table:
         try:
-            with reading_records(batch.place, AT_THE_DESK):
+            with reading_records(batch.place, CHECK_REPAIR):
                 return Table.of(self._encoder.encode(batch.X, batch.y))
         except InvalidRecordError as error:
             raise_alone(InvalidStreamRecordError(batch.place, error.column, error.rule))
