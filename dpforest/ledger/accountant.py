@@ -88,7 +88,7 @@ class WrittenReserve(StandingEntry, Protocol):
     def token(self) -> str: ...
 
 
-class Book(Protocol):
+class FitLedger(Protocol):
     """A ledger, as far as a fit goes."""
 
     @property
@@ -157,7 +157,7 @@ class LedgerCeiling(DataSetCeiling):
     opens the ledger there.
     """
 
-    def __init__(self, ledger: Book, data_set: str, facts: OpenBody) -> None:
+    def __init__(self, ledger: FitLedger, data_set: str, facts: OpenBody) -> None:
         super().__init__(data_set, facts)
         self.ledger = ledger
 
@@ -200,7 +200,7 @@ class LedgerAccountant(LedgerCeiling):
 
     def __init__(
         self,
-        ledger: Book,
+        ledger: FitLedger,
         data_set: str,
         facts: OpenBody,
         purpose: str = "",
@@ -241,13 +241,13 @@ class Reserve:
     """
 
     def __init__(
-        self, ledger: Book, data_set: str, snapshot: ReserveSnapshot, token: str = ""
+        self, ledger: FitLedger, data_set: str, snapshot: ReserveSnapshot, token: str = ""
     ) -> None:
         self._ledger, self._data_set = ledger, data_set
         self.snapshot, self._token = snapshot, token
 
     @classmethod
-    def made(cls, ledger: Book, data_set: str, charge: Charge, request: str = "") -> Self:
+    def made(cls, ledger: FitLedger, data_set: str, charge: Charge, request: str = "") -> Self:
         """Set budget aside; it counts as spent from now on."""
         held = ledger.reserve(data_set, charge, request=request)
         return cls(ledger, data_set, ReserveSnapshot.of(held.entry, held.state), held.token)

@@ -44,7 +44,7 @@ def ledger_html(ledger: str, chains: Sequence[tuple[DataSetState, Sequence[Entry
     entries = [entry for _, chain in chains for entry in chain]
     template = environment("dpforest.ledger").get_template("ledger.html")
     text: str = template.render(
-        books=[_book(state, chain) for state, chain in chains],
+        data_sets=[_data_set(state, chain) for state, chain in chains],
         checked=_checked(entries),
         ledger={"identity": ledger, "entries": str(len(entries))},
     )
@@ -60,7 +60,7 @@ def _checked(entries: Sequence[Entry]) -> str:
     )
 
 
-def _book(state: DataSetState, entries: Sequence[Entry]) -> dict[str, Any]:
+def _data_set(state: DataSetState, entries: Sequence[Entry]) -> dict[str, Any]:
     """Everything that the page says of one data set."""
     share = Fraction(state.total, state.cap) if state.cap else Fraction(1)
     return {

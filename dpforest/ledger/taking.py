@@ -24,7 +24,7 @@ from typing import Any, NoReturn, Self
 from dpforest.accounting.ledger import Budget
 from dpforest.exceptions import BudgetExceeded, ParameterError
 from dpforest.ledger.accountant import (
-    Book,
+    FitLedger,
     LedgerAccountant,
     LedgerReservation,
     Reservation,
@@ -58,7 +58,7 @@ class ReserveAccountant(LedgerAccountant):
 
     def __init__(
         self,
-        ledger: Book,
+        ledger: FitLedger,
         data_set: str,
         facts: OpenBody,
         reserve: str,
@@ -113,7 +113,7 @@ class _TakenReservation(LedgerReservation):
 
 
 def taken_up(
-    ledger: Book,
+    ledger: FitLedger,
     data_set: str,
     reserve: str,
     purpose: str = "",

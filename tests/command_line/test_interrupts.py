@@ -13,7 +13,7 @@ from dpforest.command_line.interrupts import Interrupted, interrupts_wait
 
 
 @pytest.fixture(autouse=True)
-def heard():
+def interruptible():
     """Ctrl-C as at a terminal: what a shell starts in the background ignores it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
@@ -59,7 +59,7 @@ def test_a_signal_whose_error_was_lost_is_heard_the_next_time():
         with suppress(KeyboardInterrupt):
             send()
         send()
-        raise AssertionError("the second one was not heard")
+        raise AssertionError("the second one did not arrive")
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="the system has no SIGHUP")

@@ -70,12 +70,16 @@ def test_names_of_any_character_reach_a_pipe_in_utf_8(encoding, tmp_path):
 def test_a_fault_is_named_without_its_words(run, capsys, monkeypatch):
     monkeypatch.delenv(running.TRACEBACK_VARIABLE, raising=False)
     run(raising(ValueError(SECRET)))
-    told = capsys.readouterr().err
-    assert "ValueError at running.py:" in told and SECRET not in told and "Traceback" not in told
+    printed = capsys.readouterr().err
+    assert (
+        "ValueError at running.py:" in printed
+        and SECRET not in printed
+        and "Traceback" not in printed
+    )
     monkeypatch.setenv(running.TRACEBACK_VARIABLE, "1")
     run(raising(ValueError(SECRET)))
-    told = capsys.readouterr().err
-    assert "Traceback" in told and SECRET in told
+    printed = capsys.readouterr().err
+    assert "Traceback" in printed and SECRET in printed
 
 
 def test_warnings_of_dpforest_are_lines_and_others_stay(run, capsys):
@@ -86,8 +90,8 @@ def test_warnings_of_dpforest_are_lines_and_others_stay(run, capsys):
 
     for _ in range(2):  # once a command, and not once a process
         run(command)
-        told = capsys.readouterr().err.splitlines()[:2]
-        assert told == ["dpforest: warning: so it is", "dpforest: warning: and so"]
+        printed = capsys.readouterr().err.splitlines()[:2]
+        assert printed == ["dpforest: warning: so it is", "dpforest: warning: and so"]
 
     def another(chosen):
         warnings.warn("of another library", DeprecationWarning, stacklevel=1)

@@ -122,8 +122,8 @@ def test_what_counts_is_never_less_than_what_witnesses_show(
     for call in calls:
         witnesses = [reports[place] for place in call if place < len(reports)]
         found = old.recover("claims", witnesses)
-        told = [totals[one] for one in witnesses if one in totals]
-        shown = max([shown, *told])
+        known = [totals[one] for one in witnesses if one in totals]
+        shown = max([shown, *known])
         needed = shown + own_spent + twice if shown else common + own_spent
         if not found.frozen:
             assert spent(old) >= needed
