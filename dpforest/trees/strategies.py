@@ -75,9 +75,10 @@ CURVE_SIGNAL, PURE_CURVE_SIGNAL = 7.0, 12.0
 PURE_LEAST_SIGNAL_OF_MEANS, LEAST_SIGNAL_OF_MEANS = 150.0, 16.0
 #: In pure epsilon, of records in memory: R / D from which, and up to which, curves by one noisy
 #: minimum pass what else there is for a regression; R from which they do, however few features
-#: there are.
+#: there are; and R / D and R from which they do where each is known a little better.
 AT_ONCE_SIGNAL, MOST_AT_ONCE_SIGNAL = 5.0, 300.0
 LEAST_AT_ONCE_SIGNAL = 100.0
+AT_ONCE_SIGNAL_OF_LITTLE, LEAST_AT_ONCE_SIGNAL_OF_LITTLE = 8.0, 40.0
 #: The same of two classes and few records (`REFITTED_LEAST_ROWS` to `PURE_REFITTED_ROWS`): R / D
 #: from which, and epsilon up to which, curves at once pass rules, which follow few records too
 #: closely, and refitted forests: then little noise is left, and trees tell what features say
@@ -93,7 +94,7 @@ PURE_BOOSTED_SIGNAL_OF_WIDE = 30_000.0
 FEW_FEATURES, PURE_BOOSTED_SIGNAL_OF_FEW = 4, 100_000.0
 #: In memory, where boosted forests begin with curves at once: R / D from which they pass refitted
 #: forests, wherever these passed rules.
-PURE_BOOSTED_SIGNAL_OF_CURVES = 3000.0
+PURE_BOOSTED_SIGNAL_OF_CURVES = 1800.0
 #: R sqrt(2 / K) from which boosted forests pass what else there is of more classes, up to
 #: `MANY_CLASSES`; of more they were ahead nowhere. Where hardly a feature is ordered it is that of
 #: two: drawn splits part categories off one by one. The second is that of streams, which have no
@@ -271,7 +272,9 @@ def _is_for_curves_at_once(facts: TableFacts, epsilon: float, signal: float) -> 
         return False
     level, rows = signal / facts.n_features, facts.approximate_rows or 0.0
     if facts.is_regression:
-        known = AT_ONCE_SIGNAL <= level < MOST_AT_ONCE_SIGNAL and signal >= LEAST_AT_ONCE_SIGNAL
+        little = level >= AT_ONCE_SIGNAL_OF_LITTLE and signal >= LEAST_AT_ONCE_SIGNAL_OF_LITTLE
+        enough = level >= AT_ONCE_SIGNAL and signal >= LEAST_AT_ONCE_SIGNAL
+        known = (little or enough) and level < MOST_AT_ONCE_SIGNAL
         # Curves are lines where no forest begins with them yet: quick of many features, too.
         lines = level < PURE_CURVE_SIGNAL
         knots = AtOnceSettings().n_knots(level, of_means=True) if lines else MOST_KNOTS

@@ -189,8 +189,8 @@ def test_boosted_forests_that_begin_with_no_curves_come_later(
     (BELOW * strategies.PURE_REFITTED_SIGNAL, 4, 1, 2, "rules"),
     (ABOVE * strategies.PURE_BOOSTED_SIGNAL_OF_FEW, 3, 3, 2, "boosted"),
     (BELOW * strategies.PURE_BOOSTED_SIGNAL_OF_FEW, 3, 3, 2, "refitted"),
-    (ABOVE * strategies.PURE_BOOSTED_SIGNAL, 90, 2, 2, "boosted"),
-    (BELOW * strategies.PURE_BOOSTED_SIGNAL, 90, 2, 2, "refitted"),
+    (ABOVE * strategies.PURE_BOOSTED_SIGNAL, 120, 2, 2, "boosted"),
+    (BELOW * strategies.PURE_BOOSTED_SIGNAL, 120, 2, 2, "refitted"),
     (ABOVE * strategies.PURE_REFITTED_SIGNAL, WIDE, 2, 2, "refitted"),
     (ABOVE * strategies.PURE_BOOSTED_SIGNAL_OF_WIDE, WIDE, 2, 2, "refitted"),
     (ABOVE * strategies.PURE_BOOSTED_SIGNAL_OF_WIDE, WIDE, WIDE, 2, "boosted"),
@@ -371,6 +371,8 @@ def test_drawn_splits_pass_random_ones_in_a_regression_of_many_records(
     assert pick_strategy(few, much) == "refitted"
 
 
+OF_LITTLE = strategies.LEAST_AT_ONCE_SIGNAL_OF_LITTLE
+OF_EACH_OF_LITTLE = strategies.AT_ONCE_SIGNAL_OF_LITTLE
 LEAST_AT_ONCE, AT_ONCE_COLUMNS = strategies.LEAST_AT_ONCE_SIGNAL, QUICK_COLUMNS
 OF_EACH_AT_ONCE, MOST_AT_ONCE = strategies.AT_ONCE_SIGNAL, strategies.MOST_AT_ONCE_SIGNAL
 #: Features of four codes that have as many columns as there may be, with two knots and with four.
@@ -378,7 +380,9 @@ WIDEST_OF_LINES, WIDEST = AT_ONCE_COLUMNS // 2, AT_ONCE_COLUMNS // 4
 
 
 @pytest.mark.parametrize(("wide", "signal", "picked"), [
-    (1, BELOW * LEAST_AT_ONCE, "one_shot"), (1, ABOVE * LEAST_AT_ONCE, "additive"),
+    (1, BELOW * OF_LITTLE, "one_shot"), (1, ABOVE * OF_LITTLE, "additive"),
+    (5, BELOW * OF_LITTLE, "one_shot"), (5, ABOVE * OF_LITTLE, "additive"),
+    (8, BELOW * OF_EACH_OF_LITTLE * 8, "one_shot"), (8, ABOVE * OF_EACH_OF_LITTLE * 8, "additive"),
     (1, BELOW * MOST_AT_ONCE, "additive"), (1, ABOVE * MOST_AT_ONCE, "refitted"),
     (19, BELOW * LEAST_AT_ONCE, "one_shot"), (19, ABOVE * LEAST_AT_ONCE, "additive"),
     (60, BELOW * OF_EACH_AT_ONCE * 60, "one_shot"), (60, ABOVE * OF_EACH_AT_ONCE * 60, "additive"),

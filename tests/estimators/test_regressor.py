@@ -33,9 +33,9 @@ from dpforest.exceptions import (
     ParameterError,
 )
 from dpforest.trees.strategies import (
-    AT_ONCE_SIGNAL,
+    AT_ONCE_SIGNAL_OF_LITTLE,
     CURVE_SIGNAL,
-    LEAST_AT_ONCE_SIGNAL,
+    LEAST_AT_ONCE_SIGNAL_OF_LITTLE,
     MOST_AT_ONCE_SIGNAL,
 )
 
@@ -193,7 +193,7 @@ def test_a_shared_accountant_refuses_before_data(make_forest, poisoned):
 
 def test_auto_picks_by_the_signal(make_forest):
     n_features = len(FEATURES)
-    least = max(AT_ONCE_SIGNAL * n_features, LEAST_AT_ONCE_SIGNAL)
+    least = max(AT_ONCE_SIGNAL_OF_LITTLE * n_features, LEAST_AT_ONCE_SIGNAL_OF_LITTLE)
     for signal, delta, picked in (
         (0.7 * least, 0, "one_shot"), (1.3 * least, 0, "additive"),
         (1.3 * MOST_AT_ONCE_SIGNAL * n_features, 0, "refitted"),
@@ -284,7 +284,7 @@ def test_a_drafted_domain_voids_the_guarantee():
 # -- a budget too small for the table --------------------------------------------------------
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [("0.2", 0), ("0.12", DELTA)])
+@pytest.mark.parametrize(("epsilon", "delta"), [("0.08", 0), ("0.12", DELTA)])
 def test_a_small_budget_releases_the_mean_alone(epsilon, delta, make_forest):
     X, y = records()
     forest = make_forest(epsilon=epsilon, delta=delta, random_state=2)

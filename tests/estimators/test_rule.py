@@ -65,7 +65,8 @@ def as_documented(facts, epsilon, has_delta, signal):
 def of_a_target(facts, has_delta, signal):
     rows, width = facts.approximate_rows, facts.n_features
     quick = facts.in_memory and columns_of(facts, 2 if signal / width < 12 else MOST_KNOTS) <= 1000
-    if not has_delta and quick and signal >= 100 and 5 <= signal / width < 300:
+    known = signal >= 100 and signal / width >= 5 or signal >= 40 and signal / width >= 8
+    if not has_delta and quick and known and signal / width < 300:
         return "additive"
     if rows >= 2000 and signal >= (8000 if has_delta else 40_000):
         return "boosted"
@@ -100,7 +101,7 @@ def limit_of_two(facts):
         return 100_000
     if facts.approximate_rows < 2000 or columns_of(facts) > 1000 or not facts.in_memory:
         return 200_000
-    return min(max(3000 * width, 16_000), 200_000)
+    return min(max(1800 * width, 16_000), 200_000)
 
 
 def limit_of_more(facts):
