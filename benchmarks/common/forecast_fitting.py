@@ -1,6 +1,6 @@
 """Finding the ends of ranges: quantile regressions with a few coefficients each.
 
-Only tables of the development half come here.
+Only tables at hand come here, none of those that confirm the ranges.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 
 from common.forecast_fitting import LEVELS, NAMES, ends_of
-from common.forecast_rows import HALVES, Row
+from common.forecast_rows import CONFIRMATION, FINDING, Row
 from common.forecast_words import SAYS, TEXT
 from dpforest.estimators import forecast_range
 from dpforest.estimators.forecast_range import PublicFigures, Range
@@ -19,8 +19,10 @@ from dpforest.estimators.forecast_range import PublicFigures, Range
 #: Of the page: the nominal coverage of a range, and shares around it.
 NOMINAL = LEVELS[1] - LEVELS[0]
 CURVE = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
-#: Groups of tables that are left out in turn on the development half.
+#: Groups of tables that are left out in turn, of those at hand.
 N_FOLDS = 10
+#: Tables that the page shows.
+N_WORST = 40
 Promise = Callable[[Row], Range]
 Kept = list[tuple[Row, Range]]
 
@@ -123,7 +125,7 @@ def promises(rows: Sequence[Row], found_on: Sequence[Row]) -> dict[str, Kept]:
 
 
 def curve(found_on: Sequence[Row], rows: Sequence[Row]) -> list[str]:
-    """Held against width, by the nominal coverage, with ends found on the development half."""
+    """Held against width, by the nominal coverage, with ends found on the tables at hand."""
     table = ["| nominal | `plan()` held | width, of that by ε | after the fit held "
              "| width, of that by ε | by ε alone held | width |",
              "| ---: |" + " ---: |" * 6]  # fmt: skip
@@ -141,7 +143,7 @@ def curve(found_on: Sequence[Row], rows: Sequence[Row]) -> list[str]:
 
 
 def by_table(rows: Sequence[Row]) -> list[str]:
-    """One row a table, those whose promises held least first."""
+    """One row a table, of those whose promises held least, the worst one first."""
     own: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         own[row.dataset].append(row)
@@ -149,7 +151,7 @@ def by_table(rows: Sequence[Row]) -> list[str]:
             for name, of in own.items()}  # fmt: skip
     table = ["| table | `plan()` held | after the fit held | gains, ε 1 | `plan()` at ε 1 "
              "| after the fit at ε 1 |", "| --- | ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
-    for name in sorted(own, key=lambda name: (sum(held[name]), name)):
+    for name in sorted(own, key=lambda name: (sum(held[name]), name))[:N_WORST]:
         at_one = [row for row in own[name] if row.epsilon == 1]
         gains = f"{min(x.gain for x in at_one):.2f} to {max(x.gain for x in at_one):.2f}"
         cells = [percent(share) for share in held[name]] + [gains]
@@ -225,28 +227,22 @@ def report(rows: Sequence[Row], command: str) -> str:
     auto, small = ([x for x in rows if x.is_auto and x.is_small == one] for one in (False, True))
     shuffled = [row for row in rows if row.is_shuffled]
     named = [row for row in rows if not row.is_auto and not row.is_shuffled]
-    first, second = ([row for row in auto if row.half == half] for half in HALVES)
+    first, second = ([row for row in auto if row.use == use] for use in (FINDING, CONFIRMATION))
     crossed = promises(first, first)
-    known = [x for x in rows if (x.is_auto or x.is_shuffled) and x.half == HALVES[0]]
-    unseen = [row for row in shuffled if row.half == HALVES[1]]
+    known = [x for x in rows if (x.is_auto or x.is_shuffled) and x.use == FINDING]
+    unseen = [row for row in shuffled if row.use == CONFIRMATION]
     crossed |= {"`plan()`": left_out(known, planned), "after the fit": left_out(known, after)}
     return TEXT.format(
-        command=command, nominal=percent(NOMINAL), fits=len(auto), n_first=_tables(first),
-        n_second=_tables(second),
+        command=command, nominal=percent(NOMINAL), fits=len(first), n_first=_tables(first),
+        fits_second=len(second), n_second=_tables(second),
         confirmed="\n".join(main_table(promises(second, first))),
         crossed="\n".join(main_table(crossed)), curve="\n".join(curve(known, second)),
         ends="\n".join(coefficients(of_library())), tables="\n".join(by_table(second)),
         strategies="\n".join(by_strategy(named)), says=SAYS, noise="\n".join(by_noise(unseen)),
+        n_worst=N_WORST,
         noise_told=", ".join(f"{one:g}" for one in of_library()["NOISE_TOLD"]),
-        **_of_constants(small),
+        small=len([row for row in small if not row.figures.learns]),
     )  # fmt: skip
-
-
-def _of_constants(small: Sequence[Row]) -> dict[str, Any]:
-    """Fits that released a constant alone, and how many of the confirmation half held."""
-    own = [row for row in small if not row.figures.learns]
-    second = [row for row in own if row.half == HALVES[1]]
-    return {"small": len(own), "small_held": percent(share_held(promised(second, planned)))}
 
 
 def _tables(rows: Sequence[Row]) -> int:

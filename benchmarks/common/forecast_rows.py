@@ -1,10 +1,10 @@
-"""Fits beside the public figures that ranges go by, and the two halves of the tables."""
+"""Fits beside the public figures that ranges go by, and the tables of which ranges are found."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ from dpforest.estimators.forecast_range import (
 )
 from dpforest.estimators.planning import plan_of
 
-HALVES = ("development", "confirmation")
+#: What tables are for: ranges are found on those at hand, and held against those of packages.
+FINDING, CONFIRMATION = "finding", "confirmation"
 #: Of fits to few records, which release a constant alone. No range but theirs goes by them.
 CONSTANT_EPSILON = 0.005
 
@@ -39,7 +40,7 @@ class Row:
     gain: float
     strategy: str
     told: ClaimedGain | None
-    half: str
+    use: str
     figures: PublicFigures
 
     @property
@@ -72,21 +73,52 @@ class Row:
         return promised[0] <= round(self.gain, 2) <= promised[1]
 
 
-def rows_of(lines: list[Line], folder: Path) -> list[Row]:
+@dataclass(frozen=True)
+class Folders:
+    """Where tables lie, by what they are for.
+
+    Attributes
+    ----------
+    finding : Path
+    confirmation : Path
+    """
+
+    finding: Path
+    confirmation: Path
+
+    def tasks(self, use: str) -> dict[str, str]:
+        """Tasks of the tables for one of both uses, by name, short ones first."""
+        return tables_of(getattr(self, use))
+
+    @cached_property
+    def uses(self) -> dict[str, str]:
+        """What each table is for, by name.
+
+        Raises
+        ------
+        SystemExit
+            If a name is in both folders.
+        """
+        found, confirmed = self.tasks(FINDING), self.tasks(CONFIRMATION)
+        if both := sorted(found.keys() & confirmed.keys()):
+            raise SystemExit(f"names in {self.finding} and in {self.confirmation}: {both}")
+        return dict.fromkeys(found, FINDING) | dict.fromkeys(confirmed, CONFIRMATION)
+
+    def of(self, name: str) -> Path:
+        """Where a table lies."""
+        folder: Path = getattr(self, self.uses[name])
+        return folder
+
+
+def rows_of(lines: list[Line], folders: Folders) -> list[Row]:
     """Fits with their figures; no table is read for that, only what is declared of it."""
-    halves = halves_of(tables_of(folder))
     kept = ("dataset", "task", "model", "epsilon", "seed", "gain", "strategy")
     return [
         Row(**{key: line[key] for key in kept}, told=line["told"] and ClaimedGain(*line["told"]),
-            half=halves[line["dataset"]], figures=figures_of(line, folder))
+            use=folders.uses[line["dataset"]],
+            figures=figures_of(line, folders.of(line["dataset"])))
         for line in lines
     ]  # fmt: skip
-
-
-def halves_of(tasks: dict[str, str]) -> dict[str, str]:
-    """Every second table of a task, in the order of names, is for confirmation."""
-    names = [sorted(name for name in tasks if tasks[name] == task) for task in set(tasks.values())]
-    return {name: HALVES[place % 2] for own in names for place, name in enumerate(own)}
 
 
 def figures_of(line: Line, folder: Path) -> PublicFigures:

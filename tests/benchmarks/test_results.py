@@ -26,7 +26,7 @@ import utility
 import variants
 import wide_bounds
 from attacks import stored as attacks_stored
-from common import scale_cases
+from common import forecast_rows, scale_cases
 from common.results import STAMP, Store, fit_and_report
 from common.sources import REPOSITORY, Sources, code_of
 from papers.evaluators import sources_by_method
@@ -416,8 +416,10 @@ def run_utility(path, monkeypatch):
 def run_forecast(path, monkeypatch):
     fit = Counted(lambda job, *_: {"gain": 0.1})
     monkeypatch.setattr(forecast, "measured", fit)
-    monkeypatch.setattr(forecast, "tables_of", lambda folder: {"car": "classification"})
-    asked = argparse.Namespace(sets=[], parts=["auto", "named"], seeds=2, data=None)
+    tables = {"own": {"car": "classification"}, "others": {"cells": "classification"}}
+    monkeypatch.setattr(forecast_rows, "tables_of", tables.get)
+    folders = {"data": "own", "confirmation": "others"}
+    asked = argparse.Namespace(sets=[], parts=["auto", "named"], seeds=2, **folders)
     forecast.run(asked, Store(path, forecast.SOURCES))
     return fit.calls
 
