@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.domain.series import Column, cells_of, is_foreign, pandas_column
+from dpforest.domain.values import are_plain
 from dpforest.exceptions import StreamError
 
 _LISTS = frozenset(map(id, (list, tuple)))
@@ -96,6 +97,20 @@ def cells_of_row(row: Any, declared: Sequence[str] = ()) -> Sequence[Any]:
     cells = _cells_by_place(row, kind)
     places = _places(row, kind, declared, len(cells))
     return cells if places is None else [cells[place] for place in places]
+
+
+def sole_cells(rows: list[Any]) -> list[Any]:
+    """Labels that are given one by one, each out of its row where it is one of a single cell.
+
+    So a database hands on the one column that it was asked for. Each is looked at by itself: no
+    warning may say what the others are.
+    """
+    return rows if are_plain(rows) else [_sole_cell(row) for row in rows]
+
+
+def _sole_cell(row: Any) -> Any:
+    cells = cells_of_row(row)
+    return cells[0] if len(cells) == 1 else row
 
 
 def are_read_by_name(rows: Sequence[Any], declared: Sequence[str]) -> bool:

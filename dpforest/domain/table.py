@@ -17,7 +17,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.domain.rows import RowTable, cells_of_array, width_of_rows
+from dpforest.domain.rows import RowTable, cells_of_array, sole_cells, width_of_rows
 from dpforest.domain.series import (
     CONVERT,
     Column,
@@ -296,8 +296,7 @@ def _list_table(rows: list[Any], declared: Sequence[str] | None) -> Table:
         return ListTable(rows, len(declared), declared)
     n_columns = width_of_rows(rows)
     if n_columns is None:
-        mappings = bool(rows) and issubclass(type(rows[0]), Mapping)
-        _refuse_dimensions(1, _OF_MAPPINGS if mappings else _OF_LISTS)
+        _refuse_dimensions(1, _repair_of_row(type(rows[0])) if rows else _OF_LISTS)
     return ListTable(rows, n_columns)
 
 
@@ -313,6 +312,7 @@ _IN_ROWS = (
 
 _OF_LISTS = "Pass a list of rows, [X] for a single record"
 _OF_MAPPINGS = "Make a frame of mappings, pandas.DataFrame(rows), which reads them by their names"
+_OF_FRAMES = "Of several tables make one, such as by pandas.concat(X)"
 _OF_SERIES = "Pass a data frame: frame.iloc[[0]] is one row of it, frame[['name']] one column"
 _OF_SOURCES = (
     "Read it to a table first: pyarrow.table(X), or X.to_table() where it is a dataset. What does "
@@ -326,6 +326,13 @@ _OF_TURNS = (
     "predicted each by itself"
 )
 _OF_CUBES = "Pass one row a record, X.reshape(len(X), -1) where each cell is a feature"
+
+
+def _repair_of_row(kind: type) -> str:
+    """Repair where what stands in a list is no row, by its type."""
+    if issubclass(kind, Mapping):
+        return _OF_MAPPINGS
+    return _OF_FRAMES if hasattr(kind, "columns") else _OF_LISTS
 
 
 def _refuse_dimensions(n_dimensions: int, repair: str = "") -> NoReturn:
@@ -550,7 +557,7 @@ def check_row_widths(table: Table, estimator_name: str) -> None:
                 "it cannot be read as a row", CONVERT,
             )  # fmt: skip
         if width == 0:
-            _refuse_dimensions(1, _OF_MAPPINGS if issubclass(kind, Mapping) else _OF_LISTS)
+            _refuse_dimensions(1, _repair_of_row(kind))
         _refuse_width(width, table.n_columns, estimator_name)
 
 
@@ -566,8 +573,12 @@ def _refuse_width(width: int, n_features: int, estimator_name: str) -> NoReturn:
 def read_labels(y: Any, estimator_name: str, check: bool = False) -> Column:
     """Labels as a one-dimensional column; see `open_labels`."""
     opened = open_labels(y, estimator_name, check)
-    if isinstance(opened, list):
-        return opened
+    column = opened if isinstance(opened, list) else _column_of_labels(opened)
+    # In a series of objects too: a label means the same in any container.
+    return sole_cells(column) if isinstance(column, list) else column
+
+
+def _column_of_labels(opened: Any) -> Column:
     return _array_column(opened) if isinstance(opened, np.ndarray) else series_column(opened)
 
 
@@ -713,10 +724,16 @@ def placed(place: str) -> Iterator[None]:
 
 def check_lengths(table: Table, labels: Sized) -> None:
     """Refuse a table and labels of different lengths, without saying which."""
-    if table.n_rows != len(labels):
-        raise ParameterError(
-            "y",
-            Described("labels"),
-            "X and y have inconsistent numbers of samples",
-            "Pass one label for each record",
-        )
+    one_by_one = isinstance(table, ListTable)
+    check_numbers(table.n_rows, labels, _ONE_EACH_IN_LISTS if one_by_one else _ONE_EACH)
+
+
+_ONE_EACH = "Pass one label for each record"
+_ONE_EACH_IN_LISTS = f"{_ONE_EACH}, which is what each place of a list holds. {_OF_FRAMES}"
+
+
+def check_numbers(n_records: int, labels: Sized, repair: str = _ONE_EACH) -> None:
+    """Refuse another number of labels than of records, without saying which."""
+    if n_records != len(labels):
+        rule = "X and y have inconsistent numbers of samples"
+        raise ParameterError("y", Described("labels"), rule, repair)

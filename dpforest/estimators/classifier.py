@@ -15,6 +15,7 @@ from dpforest.call_stack import callers_stacklevel
 from dpforest.decisions import ClassScores, log_shares, softmax
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
+from dpforest.domain.table import check_numbers
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.fit_plan import FitRequest
 from dpforest.estimators.outcome import FitOutcome
@@ -136,6 +137,7 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
         if codes.size and codes.max() < 0:
             self._warn_of_labels()
         predicted = self._order_[self.predict_proba(X).argmax(axis=1)]
+        check_numbers(len(predicted), codes)
         return float(accuracy_score(codes, predicted, sample_weight=sample_weight))
 
     def _warn_of_labels(self) -> None:

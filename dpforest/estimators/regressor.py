@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder, target_faults
-from dpforest.domain.table import read_labels
+from dpforest.domain.table import check_numbers, read_labels
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.fit_plan import FitRequest
@@ -188,7 +188,9 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
             raise ParameterError(
                 "y", Described("targets"), "must all be finite numbers", "Leave out those without"
             )
-        return float(r2_score(targets, self.predict(X), sample_weight=sample_weight))
+        predicted = self.predict(X)
+        check_numbers(len(predicted), targets)
+        return float(r2_score(targets, predicted, sample_weight=sample_weight))
 
     def _means(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         share = 1.0 / (1.0 + np.exp(np.clip(scores[:, 0] - scores[:, 1], -700.0, 700.0)))

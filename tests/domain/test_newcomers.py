@@ -200,6 +200,8 @@ def fitted():
         (None, "X=None.*Pass a data frame or an array"),
         (np.zeros((2, 2, 2)), r"X\.reshape\(len\(X\), -1\)"),
         ([40, "a"], r"\[X\] for a single record"),
+        ([TABLE, TABLE], r"pandas\.concat\(X\)"),
+        ([pl.from_pandas(TABLE)], r"pandas\.concat\(X\)"),
         ({"age": 40, "ward": "a"}, r"of a single record in a mapping \[X\]"),
     ],
 )
@@ -211,6 +213,13 @@ def test_what_is_no_table_to_predict_is_refused_with_what_to_write(fitted, X, sa
 def test_a_draft_of_mappings_says_how_to_make_a_frame():
     with pytest.raises(ParameterError, match=r"pandas\.DataFrame\(rows\)"):
         Domain.draft(TABLE.to_dict("records"), ["no", "yes"])
+
+
+def test_a_list_of_frames_is_told_to_be_made_one():
+    forest = PrivateForestClassifier(epsilon=1, domain=DOMAIN)
+    for call in (Domain.draft, DOMAIN.check, forest.fit):
+        with pytest.raises(ParameterError, match=r"pandas\.concat\(X\)"):
+            call([TABLE, TABLE], ["no", "yes", "no", "yes"])
 
 
 def test_attributes_of_a_fit_are_asked_for_before_it(fitted):
@@ -236,5 +245,7 @@ def test_a_score_of_a_regression_quotes_no_target(y):
     with pytest.raises(ParameterError, match="must all be finite numbers") as refused:
         forest.score(TABLE, y)
     assert "secret" not in str(refused.value) and refused.value.__context__ is None
+    with pytest.raises(ParameterError, match="inconsistent numbers of samples"):
+        forest.score(TABLE, [1.5])
     expected = r2_score([1.5, 3.0], forest.predict(TABLE))
     assert forest.score(TABLE, ["1.5", 3]) == expected

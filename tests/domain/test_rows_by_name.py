@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpforest import Domain, PrivateForestClassifier
+from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.streams import BatchStream
 
@@ -255,3 +255,38 @@ def test_predictions_of_rows_that_are_read_by_place_warn_of_names(rows):
     forest = PrivateForestClassifier(epsilon=5, domain=DOMAIN).fit(TABLE, LABELS)
     with pytest.warns(UserWarning, match="valid feature names"):
         forest.predict(rows)
+
+
+def test_labels_in_rows_of_one_cell_are_those_cells():
+    """So a database hands on one column; nothing says beforehand that such labels are none."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("create table stays (back text)")
+        database.executemany("insert into stays values (?)", [(str(label),) for label in LABELS])
+        fetched = database.execute("select back from stays order by rowid").fetchall()
+        database.row_factory = sqlite3.Row
+        named = database.execute("select back from stays order by rowid").fetchall()
+    expected = encoded(TABLE)
+    arrays, objects = [np.array([label]) for label in LABELS], np.empty(len(LABELS), dtype=object)
+    objects[:] = fetched
+    for labels in (fetched, named, list(map(list, fetched)), arrays, objects, pd.Series(fetched)):
+        assert encoded(TABLE, labels).labels.tolist() == expected.labels.tolist()
+        assert DOMAIN.check(TABLE, labels).dropped == 0
+    assert Domain.draft(TABLE, fetched).classes.labels == ("no", "yes")
+
+
+def test_a_label_is_taken_out_of_its_row_whatever_the_others_are():
+    mixed = [[LABELS[0]], *LABELS[1:-3], [], [LABELS[-2]] * 2, [[LABELS[-1]]]]
+    found = encoded(TABLE, mixed)
+    assert found.labels.tolist() == encoded(TABLE[:-3], LABELS[:-3]).labels.tolist()
+
+
+def test_targets_in_rows_of_one_cell_are_fitted_and_scored():
+    domain = Domain(features=DOMAIN.features, target=(0, 90), approximate_rows=200)
+    targets = TABLE["age"].tolist()
+    forests = [
+        PrivateForestRegressor(epsilon=5, domain=domain, random_state=0).fit(TABLE, y)
+        for y in (targets, [(target,) for target in targets])
+    ]
+    np.testing.assert_array_equal(*(forest.predict(TABLE) for forest in forests))
+    scores = {forest.score(TABLE, [[target] for target in targets]) for forest in forests}
+    assert scores == {forests[0].score(TABLE, targets)}
