@@ -172,7 +172,11 @@ def test_a_nested_cell_does_not_change_the_shape():
     alone = both_tasks(rows, LABELS)
     for odd in ([1], [1, 2, 3], np.zeros((2, 2)), (1,)):
         assert both_tasks([*rows, [odd, 1, "a"]], [*LABELS, 1]) == alone
-        assert both_tasks([*rows, [1, 1, "a"]], [*LABELS, odd]) == alone
+    more = [*rows, [1, 1, "a"]]
+    for odd in ([], [1, 2, 3], np.zeros((2, 2)), [[1]]):
+        assert both_tasks(more, [*LABELS, odd]) == alone
+    for row_of_one in ([1], (1,)):  # its cell, and the others as they were
+        assert both_tasks(more, [*LABELS, row_of_one]) == both_tasks(more, [*LABELS, 1])
     # All of them, too: a plain one more must not decide whether the fit is refused.
     nested = [[[1], [2], [3]]] * 2
     for table in (nested, np.array(nested, dtype=object)):
