@@ -257,20 +257,20 @@ class ModelFormatError(DPForestError, ValueError):
 
 
 class NoiseUnknownError(DPForestError, ValueError):
-    """Standard errors are asked of a model that no longer knows which numbers got noise.
+    """Standard errors are asked of a model whose noise reaches nobody knows how far.
 
     Attributes
     ----------
     rule, repair : str
     """
 
-    def __init__(self) -> None:
-        self.rule = (
-            "a model that was read from a file keeps what predicts, not what got noise, so figures "
-            "may be of noise alone"
-        )
-        self.repair = "Ask the fitted object, or a pickle of it, and keep its explanation"
-        super().__init__(f"no standard errors: {self.rule}. {self.repair}.")
+    def __init__(self, rule: str, repair: str) -> None:
+        self.rule = rule
+        self.repair = repair
+        super().__init__(f"no standard errors: {rule}. {repair}.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.rule, self.repair)
 
 
 #: Problems of a report that its error names; ``problems`` has all.

@@ -106,7 +106,8 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
         Raises
         ------
         NoiseUnknownError
-            The model was read from a file.
+            The model was read from a file, or has curves at once: they are in pure epsilon (see
+            docs/explanations.md).
         """
         codes = self._codes(X)
         found: NDArray[np.float64] = self._noise_of(

@@ -86,8 +86,8 @@ class ModelUses:
         Returns
         -------
         Explanation
-            With ``plot``. A model that was read from a file has no standard errors, and its
-            ``note`` says so.
+            With ``plot``. A model that was read from a file, or that has curves at once, has no
+            standard errors, and its ``note`` says why.
         """
         from dpforest.estimators.noise import check_draws
 

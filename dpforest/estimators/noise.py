@@ -30,6 +30,18 @@ _SEED = 0
 #: A curve that bends less is flat: what is left is the last bits of sums.
 _FLAT = 1e-18
 
+#: Reasons for no standard errors, and what to do about them.
+_FROM_A_FILE = (
+    "a model that was read from a file keeps what predicts, not what got noise, so figures may be "
+    "of noise alone",
+    "Ask the fitted object, or a pickle of it, and keep its explanation",
+)
+_OF_A_MINIMUM = (
+    "curves of all features are one noisy minimum, and how far its noise moves them depends on "
+    "where the records lie, which nothing released tells; figures may be of noise alone",
+    "Where errors matter fit with a delta: curves take turns, and the noise of sums is known",
+)
+
 Floats = NDArray[np.float64]
 
 
@@ -48,14 +60,23 @@ def noise_draws(
     Raises
     ------
     NoiseUnknownError
-        If it is not known, and the model does not hold it.
+        If it is not known, and the model does not hold it; or if the model has curves at once.
+
+    Notes
+    -----
+    The noise of a minimum moves it by (H + L)^-1 of itself, L the ridges and H the curvature of the
+    records' losses, which is secret. With the H of records that lie evenly standard errors come
+    out far too small where they do not, and with none (H = 0) so large that they say nothing:
+    benchmarks/at_once_noise.py measures both. So none is given (docs/explanations.md).
     """
     generator = np.random.default_rng(_SEED)
     own = model.noise_draws(generator, n_draws)
     if own is not None:
         return own
     if transcript is None:
-        raise NoiseUnknownError()
+        raise NoiseUnknownError(*_FROM_A_FILE)
+    if any(name == "minimised" for name, _ in transcript.answers):
+        raise NoiseUnknownError(*_OF_A_MINIMUM)
     # Without sizes there is no population: what is counted once answers to nothing before it.
     population = None if model.known_sizes() is None else made_up(model, transcript.facts)
     before = Renoising(transcript, population)

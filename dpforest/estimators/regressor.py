@@ -131,6 +131,11 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
             Between the declared bounds.
         ndarray of float64, shape (n,)
             With ``return_std`` alone.
+
+        Raises
+        ------
+        NoiseUnknownError
+            With ``return_std``, where ``prediction_noise`` raises it.
         """
         codes = self._codes(X)
         means = self._means(self.model_.log_odds(codes))
@@ -153,7 +158,8 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
         Raises
         ------
         NoiseUnknownError
-            The model was read from a file.
+            The model was read from a file, or has curves at once: they are in pure epsilon (see
+            docs/explanations.md).
         """
         return self._noise_of_codes(self._codes(X), n_draws)
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.mechanisms.objective import k_norm_like
 from dpforest.records.base import Chunk
 from dpforest.trees.base import ReleasedModel
 from dpforest.trees.population import Population
@@ -67,37 +66,14 @@ class Renoising:
         return values
 
     def minimum(self, released: NDArray[Any], objective: Any) -> NDArray[np.float64]:
-        """Released weights, moved by a new linear term and by a start that moved.
+        """Released weights of a minimum, as they were.
 
-        The minimum moves by as much as Newton's method goes from it, over the population. Targets
-        of that are means: of targets that lie far from theirs, clips leave less to hold on to.
+        Other noise would move them by the inverse of a curvature that only the records have, so
+        nobody can say how far; `noise_draws` refuses to.
         """
-        place, values = len(self.sums), released.astype(np.float64)
-        if self.population is None:
-            self.sums.append(None)
-            return values
-        weights = values * objective.calibration.step
-        pull, hessian = _at(objective, self.population, weights)
-        self.sums.append(pull)
-        if self.generator is None:
-            return values
-        before = self.before[place]
-        linear = k_norm_like(objective.calibration, self.generator)
-        linear += pull - (pull if before is None else before)
-        moved = np.linalg.solve(hessian, linear) / objective.calibration.step
-        return values - moved
-
-
-def _at(
-    objective: Any, population: Population, weights: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Gradient of losses of a population, and the Hessian of its objective."""
-    losses = objective.losses(population.table)
-    gradient, rest = np.zeros(weights.size), np.zeros(weights.size)
-    losses.add_gradient(weights, gradient, rest)
-    _, curvatures = losses.slopes(losses.scores(weights))
-    hessian = population.weight * losses.gram(curvatures, weights.size)
-    return population.weight * gradient, hessian + np.diag(objective.calibration.ridges)
+        assert self.generator is None, "the noise of a minimum is made anew"
+        self.sums.append(None)
+        return released.astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,7 +136,7 @@ class RenoisedAnswer:
         return self.bridge.replay.next("chosen")
 
     def minimised(self, role: str, objective: Any) -> NDArray[np.float64]:
-        """Weights as they would be with a new linear term."""
+        """Weights, as they were recorded."""
         released = self.bridge.replay.next("minimised")
         return self.bridge.renoising.minimum(released, objective)
 

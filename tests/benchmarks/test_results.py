@@ -77,7 +77,7 @@ WRITERS = {
     "common.consistency_report",
     "common.growth_report", "common.ledger_report", "common.one_page", "common.package_tables",
     "common.large_targets_report", "common.pages",
-    "common.regression_report", "explanations",
+    "common.regression_report", "explanations", "at_once_noise",
     "common.plain_readers", "common.scale_machine", "common.scale_report",
     "common.speed_report", "common.speed_tables_report", "common.utility_report", "doorway.page",
     "doorway.readers", "laws", "onnx_runtimes", "papers.command", "papers.reference", "picks",

@@ -70,9 +70,13 @@ def test_what_was_heard_makes_the_very_model_again(strategy, delta, task):
     again = Renoising(transcript, population)
     assert again.model().to_data() == forest.model_.to_data()
     assert len(again.sums) == len(counted)
-    # And with other noise it is another one.
-    other = Renoising(transcript, population, np.random.default_rng(1), again.sums).model()
-    assert bool(counted) == (other.to_data() != forest.model_.to_data())
+    # And with other noise it is another one; nobody knows which where it is of a minimum.
+    anew = Renoising(transcript, population, np.random.default_rng(1), again.sums)
+    if "minimised" in counted:
+        with pytest.raises(AssertionError, match="minimum"):
+            anew.model()
+    else:
+        assert bool(counted) == (anew.model().to_data() != forest.model_.to_data())
 
 
 @dataclass(frozen=True)
@@ -109,12 +113,12 @@ def test_noise_of_a_wrong_size_would_be_seen(wrong):
     assert not is_exact(made_error(9.0 * wrong), 9.0)
 
 
-@pytest.mark.parametrize(("task", "delta"), [("classes", 1e-6), ("classes", 0), ("numbers", 0)])
-def test_repeated_fits_lie_as_far_apart_as_is_said(task, delta):
-    """Of curves in turn, with a delta, and at once."""
+@pytest.mark.parametrize("task", ["classes", "numbers"])
+def test_repeated_fits_lie_as_far_apart_as_is_said(task):
+    """Of curves in turn."""
     curves, errors = [], []
     for seed in range(12):
-        forest, _ = fitted("additive", delta, 2, task=task, seed=seed)
+        forest, _ = fitted("additive", 1e-6, 2, task=task, seed=seed)
         parts = sorted(forest.explain(20).dependence, key=lambda part: part.feature)
         name = max(parts[0].predictions)
         curves.append(np.concatenate([part.predictions[name] for part in parts]))
@@ -123,6 +127,34 @@ def test_repeated_fits_lie_as_far_apart_as_is_said(task, delta):
     reached = [(away <= 1.96 * times * np.array(errors)).mean() for times in (1.0, 0.25)]
     # A quarter of the noise is found out.
     assert 0.85 <= reached[0] <= 1.0 and reached[1] < 0.7
+
+
+AT_ONCE = [("additive", "classes", 5), ("additive", "numbers", 1), ("refitted", "means", 20),
+           ("boosted", "numbers", 20)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("strategy", "task", "epsilon"), AT_ONCE)
+def test_curves_at_once_have_no_standard_error_and_say_why(strategy, task, epsilon):
+    """What fits of even records had was far too small where records lie unevenly, see
+    tests/benchmarks/test_at_once_noise.py.
+    """
+    forest, X = fitted(strategy, 0, epsilon, task=task)
+    assert "minimised" in [name for name, _ in forest._transcript.answers]
+    found = forest.explain()
+    assert found.importance_errors is None and found.like_noise == ()
+    assert all(one.errors is None and one.as_flat is None for one in found.dependence)
+    assert "where the records lie" in found.note and str(found).endswith(found.note)
+    assert found.model_copy(update={"note": ""}) == forest.explain(0)
+    with pytest.raises(NoiseUnknownError, match="where the records lie.*with a delta") as caught:
+        forest.prediction_noise(X[:2])
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (again.rule, again.repair, str(again)) == (
+        caught.value.rule, caught.value.repair, str(caught.value),
+    )  # fmt: skip
+    if task != "classes":
+        with pytest.raises(NoiseUnknownError, match="where the records lie"):
+            forest.predict(X[:2], return_std=True)
+        assert forest.predict(X[:2]).shape == (2,)
 
 
 def test_noise_alone_is_told_from_a_curve_at_the_stated_rate():
@@ -186,7 +218,7 @@ def test_more_budget_is_less_noise():
 
 
 def test_a_regressor_says_how_much_of_a_prediction_is_noise():
-    forest, X = fitted("additive", 0, task="means")
+    forest, X = fitted("additive", 1e-6, task="means")
     means, errors = forest.predict(X[:9], return_std=True)
     assert (means == forest.predict(X[:9])).all()
     assert (errors == forest.prediction_noise(X[:9])).all() and errors.shape == (9,)
@@ -194,7 +226,7 @@ def test_a_regressor_says_how_much_of_a_prediction_is_noise():
 
 
 def test_a_file_keeps_no_standard_errors_and_a_pickle_does():
-    forest, X = fitted("additive", 0)
+    forest, X = fitted("additive", 1e-6)
     found = forest.explain(10)
     assert pickle.loads(pickle.dumps(forest)).explain(10) == found
     again = PrivateForestClassifier.from_json(forest.to_json())
@@ -234,7 +266,7 @@ def test_without_draws_it_is_as_it_was():
 
 def test_what_cannot_be_told_from_noise_is_listed_and_drawn_in_grey():
     pytest.importorskip("matplotlib")
-    forest, _ = fitted("additive", 0)
+    forest, _ = fitted("additive", 1e-6)
     found = forest.explain()
     assert "age" not in found.like_noise
     listed = found.model_copy(update={"like_noise": ("noise",)})
