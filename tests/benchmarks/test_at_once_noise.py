@@ -1,8 +1,8 @@
 """Standard errors of curves at once as evenly spread records would have them: those of no fit.
 
-All noise is seeded, so a run comes out alike each time. Shares of intervals are over many values
-that move together; bounds leave room for that: one row of 8 other fits lies beyond with a chance of
-less than 1 in 100 (the spread of rows of 8 fits is about a tenth).
+All noise is seeded, so a run comes out alike each time. Bounds of shares of intervals lie about three
+standard deviations from the mean of other seeds (six times 8 fits a row): with an error rate of
+about 1 in 700 each if it were drawn anew.
 """
 
 from __future__ import annotations
