@@ -1,7 +1,7 @@
 """Standard errors of curves at once as evenly spread records would have them: those of no fit.
 
-All noise is seeded, so a run comes out alike each time. Bounds of shares of intervals lie about three
-standard deviations from the mean of other seeds (six times 8 fits a row): with an error rate of
+All noise is seeded, so a run comes out alike each time. Bounds of shares of intervals lie about
+three standard deviations from the mean of other seeds (six times 8 fits a row): an error rate of
 about 1 in 700 each if it were drawn anew.
 """
 

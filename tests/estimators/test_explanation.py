@@ -68,7 +68,7 @@ def test_what_was_planted_is_found(strategy, delta):
     lines = str(explanation).splitlines()[1:]  # the whole of it would fill the screen
     shown, after = lines[: len(FEATURES)], lines[len(FEATURES) :]
     assert [line.split()[1] for line in shown] == list(explanation.importances)
-    known = any(error is not None for error in explanation.importance_errors.values())
+    known = any(error is not None for error in (explanation.importance_errors or {}).values())
     assert after == ([] if known else [explanation.note])
     with pytest.raises(ParameterError, match="not in the domain"):
         explanation.of("income")
