@@ -135,13 +135,16 @@ def place_of(mutant: Mutant) -> str:
     return ".".join([module, *([max(inside)[1]] if inside else [])])
 
 
-PLACES = Counter(map(place_of, MUTANTS))
+@cache
+def places() -> Counter[str]:
+    """How many faults lie in each place; read once, where a test asks."""
+    return Counter(map(place_of, MUTANTS))
 
 
 def planted_in(thing: type | object) -> int:
     """How many faults lie in a class or function."""
     name = f"{thing.__module__}.{thing.__qualname__}"
-    return sum(n for place, n in PLACES.items() if place == name or place.startswith(name + "."))
+    return sum(n for place, n in places().items() if place == name or place.startswith(name + "."))
 
 
 def subclasses(kind: type) -> set[type]:
@@ -256,7 +259,7 @@ def test_every_reader_has_a_fault(kind):
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_every_learner_has_faults_in_its_plan_and_in_its_training(name):
     folder = STRATEGIES[name].package
-    found = {place for place in PLACES if place.startswith(folder + ".")}
+    found = {place for place in places() if place.startswith(folder + ".")}
     assert any(".plan." in place for place in found)
     assert any(re.search(r"\.(learner|calibration|linear_start|queries)\.", p) for p in found)
 

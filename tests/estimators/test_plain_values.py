@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 import unicodedata
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,6 @@ from dpforest.plain.writing import _zeros
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "plain_model.md"
-EVERYTHING = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
-#: All white space, digits and letters that fold into others, and a sample of the rest.
-CHARACTERS = [
-    c for c in EVERYTHING
-    if c.isspace() or c.isdigit() or c.lower() != c or ord(c) < 0x3000 or ord(c) % 97 == 0
-]  # fmt: skip
 NUMBERS = [
     "0", "1", "01", "-1", "+1", "1.", ".5", "1.5", "-.5e-3", "1e5", "1E5", "1e+5", "1e05", "1e400",
     "-1e400", "1e-400", "1_0", "1_000.000_1", "1e1_0", "00_1", "inf", "-inf", "+Infinity", "INF",
@@ -58,6 +53,22 @@ TEXTS = [
     "2020-01-31T12:00 ٣", "٢٠٢٠-01-31", "1 day, 0:00:00", "-1 days +23:59:59", "3 days", "a day",
     "10 days 00:00:00.000001", "1 days 000:00:00", "1 day 1:00", "(2020-01-31)",
 ]  # fmt: skip
+
+
+@cache
+def everything() -> list[str]:
+    return [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
+
+
+@cache
+def characters() -> list[str]:
+    """All white space, digits and letters that fold into others, and a sample of the rest."""
+    return [
+        c for c in everything()
+        if c.isspace() or c.isdigit() or c.lower() != c or ord(c) < 0x3000 or ord(c) % 97 == 0
+    ]  # fmt: skip
+
+
 AROUND = ["*1", "1*", "in*", "*nf", "fal*e", "t*ue"]
 PLAIN_VALUES = [
     None, True, False, 0, 1, -1, 3, 0.0, -0.0, 0.5, 1e308, -1e308, 5e-324, math.inf, -math.inf,
@@ -92,7 +103,7 @@ def test_values_mean_what_they_mean_to_dpforest():
 def test_texts_with_any_character_mean_what_they_mean_to_dpforest():
     # White space, digits of every script, and letters that others fold into ours.
     for text in AROUND:
-        assert wrong_meanings([text.replace("*", c) for c in CHARACTERS]) == []
+        assert wrong_meanings([text.replace("*", c) for c in characters()]) == []
 
 
 PIECES = ["(", ")", "j", "+", "-", "0", "1.5", "nan", "inf", "e+2", "2020-01-31", "T", " ", "12"]
@@ -108,7 +119,7 @@ def test_random_texts_mean_what_they_mean_to_dpforest(text):
 
 
 def test_the_white_space_of_the_page_is_the_reader_s_and_python_s():
-    assert sorted(SPACE) == [c for c in EVERYTHING if c.isspace()]
+    assert sorted(SPACE) == [c for c in everything() if c.isspace()]
     page = PAGE.read_text(encoding="utf-8")
     named = page.split("White space is ")[1].split(", and nothing else")[0]
     codes: list[int] = []
@@ -120,7 +131,7 @@ def test_the_white_space_of_the_page_is_the_reader_s_and_python_s():
 
 def test_digits_are_those_of_python_in_runs_of_ten():
     listed = {chr(ord(zero) + k): k for zero in _zeros() for k in range(10)}
-    decimals = {c: unicodedata.decimal(c, None) for c in EVERYTHING}
+    decimals = {c: unicodedata.decimal(c, None) for c in everything()}
     assert listed == {c: value for c, value in decimals.items() if value is not None}
 
 
@@ -237,7 +248,7 @@ def in_javascript(readers, tmp_path_factory) -> Any:
 
 def test_javascript_reads_the_same(in_javascript):
     values = [*NUMBERS, *TEXTS, *PLAIN_VALUES]
-    values += [text.replace("*", c) for text in AROUND for c in CHARACTERS]
+    values += [text.replace("*", c) for text in AROUND for c in characters()]
     found = in_javascript(values)
     wrong = [v for v, m in zip(values, found, strict=True) if not same(m, meaning_of(v))]
     assert wrong == []
