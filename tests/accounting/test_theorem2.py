@@ -38,7 +38,8 @@ def random_plan(chance: random.Random) -> tuple[F, int, int, F, F]:
     )
 
 
-@pytest.mark.parametrize("batch", range(10))
+# Sums are exact, so what is wrong of a plan is wrong of nearly every one that is drawn.
+@pytest.mark.parametrize("batch", range(3))
 def test_a_hundred_random_forests_cost_exactly_epsilon(batch):
     chance = random.Random(1000 + batch)
     for _ in range(100):
