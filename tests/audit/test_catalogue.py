@@ -35,7 +35,7 @@ from dpforest.audit.one_split import OneSplitTrees
 PARTS, ESTIMATORS = mechanism_parts(), estimator_parts()
 ERROR = 0.001 / ((len(PARTS) + len(ESTIMATORS)) * 200)
 #: Runs of a mechanism, and of those whose runs are searches.
-RUNS, OF_SEARCHES = 20_000, {"minimum of a noisy objective": 5_000}
+RUNS, OF_SEARCHES = 20_000, {"minimum of a noisy objective": 2_000}
 #: Packages whose public names are looked through for estimators.
 PACKAGES = (dpforest, dpforest.estimators, dpforest.dask.estimators)
 
