@@ -72,9 +72,11 @@ MUTANT_FLAGS ?= --jobs 2
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
+# Bytecode is kept: hundreds of tests start a process that imports the package.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-newest test-lowest test-3.13 mutants mutants-sample lint format docs wheel sbom clean
+.PHONY: help environments demo test test-newest test-lowest test-3.13 mutants mutants-sample lint format docs wheel sbom clean
 
 help:
 	@echo "make demo          run the main job: a private forest on adult at epsilon = 1"
@@ -157,6 +159,9 @@ clean:
 
 # --- environments -------------------------------------------------------------------------
 # A stamp is touched last: an installation that was cut short is done again.
+
+# Those of the tests, which `make -j3 environments` makes side by side.
+environments: $(VENV)/.ready-test $(NEWEST)/.ready-test $(LOWEST)/.ready-test
 
 $(VENV)/bin/python:
 	@python="$$(PYTHON='$(PYTHON)' tools/find-python default)" && \
