@@ -96,7 +96,7 @@ def fitted(name):
             FITTED[name] = kind(n_estimators=3, random_state=0).fit(TABLE, y)
         else:
             in_memory = getattr(dpforest, name.removeprefix("Dask"))
-            made = in_memory(epsilon=5, domain=DOMAIN, random_state=0).fit(TABLE, y)
+            made = in_memory(epsilon=5, delta=1e-6, domain=DOMAIN, random_state=0).fit(TABLE, y)
             FITTED[name] = kind.__new__(kind)
             FITTED[name].__dict__.update(vars(made))
     return FITTED[name]
@@ -166,7 +166,7 @@ def test_standard_errors_beside_predictions_are_made_of_the_same_codes():
 def test_columns_by_position_are_told_there_by_fits_and_predictions(kind):
     y = AGES if kind is PrivateForestRegressor else LABELS
     other = TABLE.set_axis(["x", "y"], axis=1)
-    forest = kind(epsilon=5, domain=DOMAIN, random_state=0)
+    forest = kind(epsilon=5, delta=1e-6, domain=DOMAIN, random_state=0)
     assert told(forest.fit, other, y) == [ColumnsByPositionWarning]
     for method in sorted(WAYS[kind.__name__] - {"shapley_values"}):
         ask = asked(forest, method)
