@@ -31,7 +31,7 @@ from threadpoolctl import threadpool_limits
 from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor
 from dpforest.decisions import softmax
 from dpforest.estimators.noise import standard_errors
-from dpforest.mechanisms.objective import k_norm_like
+from dpforest.mechanisms.objective import Calibration
 from dpforest.trees.base import TableFacts
 from dpforest.trees.population import made_up
 from dpforest.trees.renoised import Renoising
@@ -57,6 +57,19 @@ NEAR = 16
 DRAWS = 20
 PAGE = REPOSITORY / "docs" / "explanations.md"
 MARKS = "<!-- minimum -->", "<!-- /minimum -->"
+
+
+def k_norm_like(calibration: Calibration, generator: np.random.Generator) -> np.ndarray:
+    """Doubles with about the law of the noise; they protect nobody.
+
+    The largest L1 has a gamma law, and each block lies anywhere within it.
+    """
+    scale = calibration.noise_step / calibration.noise_exponent
+    radius = generator.gamma(calibration.n_columns + 1) * scale
+    blocks = [generator.dirichlet(np.ones(width + 1))[:-1] for width in calibration.widths]
+    signs = generator.choice([-1.0, 1.0], calibration.n_columns)
+    drawn: np.ndarray = radius * signs * np.concatenate(blocks)
+    return drawn
 
 
 class Even(Renoising):

@@ -288,16 +288,3 @@ def lattice_places(weights: Sequence[Fraction], step: float) -> list[int]:
     """Weights in steps of the lattice, rounded down, and cut at 2^52."""
     places = (math.floor(weight / Fraction(step)) for weight in weights)
     return [max(-_LIMIT, min(_LIMIT, place)) for place in places]
-
-
-def k_norm_like(calibration: Calibration, generator: np.random.Generator) -> NDArray[np.float64]:
-    """Doubles with about the law of the noise, to see how far it reaches; protects nobody.
-
-    The largest L1 has a gamma law, and each block lies anywhere within it.
-    """
-    scale = calibration.noise_step / calibration.noise_exponent
-    radius = generator.gamma(calibration.n_columns + 1) * scale
-    blocks = [generator.dirichlet(np.ones(width + 1))[:-1] for width in calibration.widths]
-    signs = generator.choice([-1.0, 1.0], calibration.n_columns)
-    drawn: NDArray[np.float64] = radius * signs * np.concatenate(blocks)
-    return drawn

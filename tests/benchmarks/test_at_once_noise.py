@@ -7,11 +7,21 @@ about 1 in 700 each if it were drawn anew.
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import at_once_noise
 import numpy as np
 import pytest
+from scipy import stats
+
+from dpforest.accounting.events import ObjectivePerturbation
+from dpforest.mechanisms.entropy import SeededSource
+from dpforest.mechanisms.k_norm import k_norm_noise
+from dpforest.mechanisms.objective import Calibration
 
 FITS = 8
+#: Error rate of each test of a law.
+ALPHA = 1e-9
 
 
 @pytest.fixture(scope="module")
@@ -66,3 +76,19 @@ def test_the_page_has_a_row_of_each_table_and_keeps_what_is_around():
     ] == start
     again = at_once_noise.rewritten(page, section)
     assert "0.50 (25 %)" in again and at_once_noise.rewritten(again, shown.strip()) == page
+
+
+def test_noise_in_doubles_has_about_the_law_of_the_noise():
+    """Kolmogorov and Smirnov. Of four columns the radius is a gamma number."""
+    widths, half = (2, 1, 1), Fraction(1, 2)
+    event = ObjectivePerturbation(Fraction(1), Fraction(1, 5), half, Fraction(1, 4), Fraction(3))
+    calibration, random = Calibration.of(event, widths), np.random.default_rng(13)
+    noise = np.abs([at_once_noise.k_norm_like(calibration, random) for _ in range(3000)])
+    radii = np.maximum(noise[:, :2].sum(axis=1), noise[:, 2:].max(axis=1))
+    scaled = radii * calibration.noise_exponent / calibration.noise_step
+    assert stats.kstest(scaled, stats.gamma(4).cdf).pvalue > ALPHA
+    source = SeededSource(1)
+    draws = [k_norm_noise(widths, calibration.noise_exponent, source) for _ in range(1500)]
+    drawn = np.abs(draws) * calibration.noise_step
+    for column in range(4):
+        assert stats.ks_2samp(noise[:, column], drawn[:, column]).pvalue > ALPHA
