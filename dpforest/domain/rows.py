@@ -8,7 +8,7 @@ a record that cannot be read, whatever the others are.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -109,7 +109,7 @@ def sole_cells(rows: list[Any]) -> list[Any]:
 
 
 def _sole_cell(row: Any) -> Any:
-    cells = cells_of_row(row)
+    cells = _cells_by_place(row, type(row))
     return cells[0] if len(cells) == 1 else row
 
 
@@ -186,12 +186,28 @@ def _fields_of(kind: type) -> Sequence[Any]:
 
     Neither the class nor its metaclass is asked: what they answer, or raise, is one record's.
     """
+    fields = _defined(kind, "_fields")
+    return fields if type(fields) is tuple else ()
+
+
+def is_mapping(kind: type) -> bool:
+    """Say if a type is one of mappings; neither it nor its metaclass is asked."""
+    return issubclass(kind, dict) or any(one is Mapping for one in _CLASSES_OF(kind))
+
+
+def has_columns(kind: type) -> bool:
+    """Say if a type is one of tables; neither it nor its metaclass is asked."""
+    return _defined(kind, "columns") is not None
+
+
+def _defined(kind: type, name: str) -> Any:
+    """What a class, or one that it is made of, defines by a name; None where none does."""
     for one in _CLASSES_OF(kind):
-        for key, fields in _NAMESPACE_OF(one).items():
+        for key, found in _NAMESPACE_OF(one).items():
             # A key of another type might raise where it is compared.
-            if type(key) is str and key == "_fields":
-                return fields if type(fields) is tuple else ()
-    return ()
+            if type(key) is str and key == name:
+                return found
+    return None
 
 
 def _may_be_names(index: Any) -> bool:

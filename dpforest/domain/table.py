@@ -17,7 +17,14 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.domain.rows import RowTable, cells_of_array, sole_cells, width_of_rows
+from dpforest.domain.rows import (
+    RowTable,
+    cells_of_array,
+    has_columns,
+    is_mapping,
+    sole_cells,
+    width_of_rows,
+)
 from dpforest.domain.series import (
     CONVERT,
     Column,
@@ -330,9 +337,9 @@ _OF_CUBES = "Pass one row a record, X.reshape(len(X), -1) where each cell is a f
 
 def _repair_of_row(kind: type) -> str:
     """Repair where what stands in a list is no row, by its type."""
-    if issubclass(kind, Mapping):
+    if is_mapping(kind):
         return _OF_MAPPINGS
-    return _OF_FRAMES if hasattr(kind, "columns") else _OF_LISTS
+    return _OF_FRAMES if has_columns(kind) else _OF_LISTS
 
 
 def _refuse_dimensions(n_dimensions: int, repair: str = "") -> NoReturn:

@@ -13,6 +13,7 @@ import pytest
 
 from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor
 from dpforest.domain.encoder import DomainEncoder
+from dpforest.exceptions import ParameterError
 from dpforest.streams import BatchStream
 
 DOMAIN = Domain(
@@ -166,6 +167,17 @@ def test_names_that_are_none_are_not_looked_at():
 def test_names_of_a_class_that_may_not_be_asked_are_read():
     named = Silent("Named", (namedtuple("turned", ["ward", "age"]),), {})
     assert_read_as([tuple.__new__(named, ("b", 5))], [5, "b"])
+
+
+@pytest.mark.parametrize("metaclass", [Silent, Guarded])
+def test_what_is_no_row_is_refused_without_asking_its_class(metaclass):
+    odd = object.__new__(type.__call__(metaclass, "Odd", (), {}))
+    for call in (
+        lambda: DomainEncoder(DOMAIN).encode_to_predict([[5, "b"], odd]),
+        lambda: Domain.draft([odd, odd], ["no", "yes"]),
+    ):
+        with pytest.raises(ParameterError, match=r"Pass a list of rows, \[X\] for a single record"):
+            call()
 
 
 def series_of(names):
