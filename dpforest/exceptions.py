@@ -257,7 +257,7 @@ class ModelFormatError(DPForestError, ValueError):
 
 
 class NoiseUnknownError(DPForestError, ValueError):
-    """Standard errors are asked of a model whose noise reaches nobody knows how far.
+    """Standard errors are asked of a model of which nobody knows how far noise moves it.
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ SIZES = (
 
 @dataclass(frozen=True, slots=True)
 class InTurnSettings:
-    """Shares of the budget, cycles, and how far curves are expected to reach.
+    """Shares of the budget, cycles, and scales that curves are expected to have.
 
     Attributes
     ----------

@@ -13,10 +13,8 @@ from dpforest.trees.stored import LARGEST
 
 SETTINGS = InTurnSettings(length=0.5, line=0.3)
 #: Of a curve, before anything is known.
-REACH = 1.5
-
-
-SCALES = np.array([REACH / 10, REACH])
+SCALE = 1.5
+SCALES = np.array([SCALE / 10, SCALE])
 SURE = np.array([0.0, 1.0])
 
 
@@ -61,7 +59,7 @@ def test_a_mean_is_the_likeliest_curve():
 
     def cost(curve: np.ndarray) -> float:
         apart = measured - curvature * curve
-        return float(apart @ apart / variance + curve @ np.linalg.solve(REACH**2 * before, curve))
+        return float(apart @ apart / variance + curve @ np.linalg.solve(SCALE**2 * before, curve))
 
     generator = np.random.default_rng(4)
     for scale in (1e-4, 1e-2, 1.0):
