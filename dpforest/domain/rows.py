@@ -201,7 +201,7 @@ def has_columns(kind: type) -> bool:
 
 
 def _defined(kind: type, name: str) -> Any:
-    """What a class, or one that it is made of, defines by a name; None where none does."""
+    """Definition of a name by a class, or by one that it is made of; None where there is none."""
     for one in _CLASSES_OF(kind):
         for key, found in _NAMESPACE_OF(one).items():
             # A key of another type might raise where it is compared.
