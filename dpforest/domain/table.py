@@ -581,7 +581,7 @@ def read_labels(y: Any, estimator_name: str, check: bool = False) -> Column:
     """Labels as a one-dimensional column; see `open_labels`."""
     opened = open_labels(y, estimator_name, check)
     column = opened if isinstance(opened, list) else _column_of_labels(opened)
-    # In a series of objects too: a label means the same in any container.
+    # In a series of objects too. A column whose type is one of lists means nothing by its type.
     return sole_cells(column) if isinstance(column, list) else column
 
 

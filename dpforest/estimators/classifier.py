@@ -130,6 +130,11 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
             Labels, read as ``fit`` reads them: those that mean a declared class are that class.
             Others are right for no prediction; if no label means one, a warning says so.
         sample_weight : array-like of shape (n,), optional
+
+        Raises
+        ------
+        ParameterError
+            There is not one label for each record.
         """
         from sklearn.metrics import accuracy_score
 

@@ -184,7 +184,7 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
         Raises
         ------
         ParameterError
-            Some target is no finite number.
+            Some target is no finite number, or there is not one for each record.
         """
         from sklearn.metrics import r2_score
 

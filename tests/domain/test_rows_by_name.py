@@ -9,6 +9,7 @@ from contextlib import closing
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor
@@ -284,6 +285,8 @@ def test_labels_in_rows_of_one_cell_are_those_cells():
         assert encoded(TABLE, labels).labels.tolist() == expected.labels.tolist()
         assert DOMAIN.check(TABLE, labels).dropped == 0
     assert Domain.draft(TABLE, fetched).classes.labels == ("no", "yes")
+    # Not where a library gives a column a type of lists, which has no meaning.
+    assert DOMAIN.check(TABLE, pl.Series(list(map(list, fetched)))).dropped == len(LABELS)
 
 
 def test_a_label_is_taken_out_of_its_row_whatever_the_others_are():
