@@ -43,7 +43,8 @@ NOISE_TOLD_AT_ONCE = 0.28
 #: Largest R² that is the lower end of a range after a fit: predictions that lie far apart may
 #: follow noise, or a few targets that are far larger than most.
 MOST_PROMISED = 0.3
-#: The same of curves at once, which are learnt from so few records that they often follow noise.
+#: The same of curves at once and of forests that begin with them, whose predictions lie as far apart
+#: where features say nothing of the target (docs/forecast_results.md).
 MOST_PROMISED_AT_ONCE = 0.0
 
 
@@ -69,6 +70,8 @@ class PublicFigures:
         Whether all that is learnt is curves at once.
     crowding : float
         Root of the columns of these over the records.
+    begins_at_once : bool
+        Whether what is learnt begins with curves at once.
     """
 
     n_classes: int
@@ -80,6 +83,7 @@ class PublicFigures:
     trusted: bool = True
     at_once: bool = False
     crowding: float = 0.0
+    begins_at_once: bool = False
 
     def of_records(self, rows: float) -> PublicFigures:
         """The same of a fit that saw far fewer records, as its releases say."""
@@ -110,13 +114,19 @@ def public_figures(plan: FitPlan) -> PublicFigures | None:
     return PublicFigures(
         facts.n_classes, facts.is_regression, facts.n_features, float(rows), signal, learns,
         at_once=is_at_once(plan), crowding=_crowding(plan, float(rows)),
+        begins_at_once=begins_at_once(plan),
     )  # fmt: skip
 
 
 def is_at_once(plan: FitPlan) -> bool:
     """True if a plan learns curves at once, and no trees."""
+    return plan.strategy == "additive" and begins_at_once(plan)
+
+
+def begins_at_once(plan: FitPlan) -> bool:
+    """True if a plan learns curves at once, whether trees go on from them or not."""
     parts = [] if plan.plan is None else plan.plan.parts
-    return plan.strategy == "additive" and any(part.name == AtOnceRole.CURVES for part in parts)
+    return any(part.name == AtOnceRole.CURVES for part in parts)
 
 
 def _crowding(plan: FitPlan, rows: float) -> float:
@@ -166,7 +176,7 @@ def range_after_fit(figures: PublicFigures, strategy: str, claimed: ClaimedGain 
         return planned_range(figures)
     if figures.is_regression:
         low, high = _range(MEANS_TOLD, by_spread(figures, claimed), figures)
-        most = MOST_PROMISED_AT_ONCE if figures.at_once else MOST_PROMISED
+        most = MOST_PROMISED_AT_ONCE if figures.begins_at_once else MOST_PROMISED
         return min(low, most), high
     low, high = _range(CLASSES_TOLD, (claimed.gain, float(strategy == "refitted")), figures)
     noise = noise_told(figures.n_classes, strategy) + NOISE_TOLD_AT_ONCE * figures.crowding

@@ -216,23 +216,27 @@ def test_predictions_that_lie_far_apart_promise_no_large_r_squared():
 
 
 def test_curves_at_once_promise_nothing_above_the_mean():
-    """They are learnt from so few records that they often follow noise."""
+    """Alone or before trees: their predictions lie as far apart where targets are noise."""
     own, claimed = figures(is_regression=True, signal=3000.0), ClaimedGain(0.35, 1.0)
-    at_once = range_after_fit(replace(own, at_once=True), "additive", claimed)
-    others = range_after_fit(own, "additive", claimed)
-    assert at_once[0] <= 0.0 < others[0] and at_once[1] > 0.0
+    for strategy in ("additive", "refitted", "boosted"):
+        begun = replace(own, begins_at_once=True, at_once=strategy == "additive")
+        low, high = range_after_fit(begun, strategy, claimed)
+        assert low <= 0.0 < range_after_fit(own, strategy, claimed)[0] and high > 0.0
 
 
-@pytest.mark.parametrize(("ways", "at_once"), [
-    ({"strategy": "additive"}, True), ({"strategy": "additive", "delta": 1e-6}, False),
-    ({"strategy": "refitted"}, False), ({}, True),
+@pytest.mark.parametrize(("ways", "at_once", "begins"), [
+    ({"strategy": "additive"}, True, True),
+    ({"strategy": "additive", "delta": 1e-6}, False, False),
+    ({"strategy": "refitted"}, False, True), ({"strategy": "boosted"}, False, True),
+    ({"strategy": "boosted", "delta": 1e-6}, False, False), ({}, True, True),
 ])  # fmt: skip
-def test_a_plan_says_whether_curves_at_once_are_all(ways, at_once):
+def test_a_plan_says_whether_curves_at_once_are_all(ways, at_once, begins):
     domain = Domain(features={"a": (0, 9)}, target=(0, 1), approximate_rows=400)
     forest = PrivateForestRegressor(epsilon=1, domain=domain, **ways)
     plan = plan_of(forest._wanted(), forest._encoder(domain), 400.0, OWN_BUDGET)
     found = public_figures(plan)
-    assert found is not None and found.at_once == at_once
+    assert found is not None
+    assert (found.at_once, found.begins_at_once) == (at_once, begins)
 
 
 def test_more_records_promise_a_regression_more():
