@@ -43,8 +43,8 @@ NOISE_TOLD_AT_ONCE = 0.28
 #: Largest R² that is the lower end of a range after a fit: predictions that lie far apart may
 #: follow noise, or a few targets that are far larger than most.
 MOST_PROMISED = 0.3
-#: The same of curves at once and of forests that begin with them, whose predictions lie as far apart
-#: where features say nothing of the target (docs/forecast_results.md).
+#: The same of curves at once and of forests that begin with them, whose predictions lie as far
+#: apart where features say nothing of the target (docs/forecast_results.md).
 MOST_PROMISED_AT_ONCE = 0.0
 
 
