@@ -214,7 +214,7 @@ def test_it_becomes_frames():
     pytest.importorskip("pandas")
     X, y = records(500)
     domain = Domain(features=FEATURES, classes=[False, True], approximate_rows=500)
-    forest = PrivateForestClassifier(epsilon=9, domain=domain, random_state=1).fit(X, y)
+    forest = PrivateForestClassifier(epsilon=9, delta=1e-6, domain=domain, random_state=1).fit(X, y)
     found = forest.explain()
     frame = found.to_frame()
     assert frame["importance"].to_dict() == found.importances

@@ -284,7 +284,7 @@ def test_a_drafted_domain_voids_the_guarantee():
 # -- a budget too small for the table --------------------------------------------------------
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [("0.08", 0), ("0.12", DELTA)])
+@pytest.mark.parametrize(("epsilon", "delta"), [("0.12", 0), ("0.12", DELTA)])
 def test_a_small_budget_releases_the_mean_alone(epsilon, delta, make_forest):
     X, y = records()
     forest = make_forest(epsilon=epsilon, delta=delta, random_state=2)
