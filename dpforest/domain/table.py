@@ -744,3 +744,27 @@ def check_numbers(n_records: int, labels: Sized, repair: str = _ONE_EACH) -> Non
     if n_records != len(labels):
         rule = "X and y have inconsistent numbers of samples"
         raise ParameterError("y", Described("labels"), rule, repair)
+
+
+def read_weights(n_records: int, weights: Any) -> NDArray[np.float64] | None:
+    """Weights of a score, one for each record; None for none.
+
+    Raises
+    ------
+    ParameterError
+        They are not one finite number of at least 0 for each record, some above 0.
+    """
+    if weights is None:
+        return None
+    try:
+        read = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        read = np.empty(0)
+    good = read.shape == (n_records,) and np.isfinite(read).all() and (read >= 0).all()
+    if not (good and (read.any() or not n_records)):
+        rule = "must be one finite number of at least 0 for each record, some of them above 0"
+        raise_alone(ParameterError("sample_weight", Described("weights"), rule, _NO_WEIGHTS))
+    return read
+
+
+_NO_WEIGHTS = "Pass an array of shape (n,), or leave it out"

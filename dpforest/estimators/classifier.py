@@ -15,7 +15,7 @@ from dpforest.call_stack import callers_stacklevel
 from dpforest.decisions import ClassScores, log_shares, softmax
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.table import check_numbers
+from dpforest.domain.table import check_numbers, read_weights
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.fit_plan import FitRequest
 from dpforest.estimators.outcome import FitOutcome
@@ -130,11 +130,12 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
             Labels, read as ``fit`` reads them: those that mean a declared class are that class.
             Others are right for no prediction; if no label means one, a warning says so.
         sample_weight : array-like of shape (n,), optional
+            Finite numbers of at least 0, some above 0.
 
         Raises
         ------
         ParameterError
-            There is not one label for each record.
+            There is not one label, or one such weight, for each record.
         """
         from sklearn.metrics import accuracy_score
 
@@ -144,7 +145,8 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
             self._warn_of_labels()
         predicted = self._order_[self.predict_proba(X).argmax(axis=1)]
         check_numbers(len(predicted), codes)
-        return float(accuracy_score(codes, predicted, sample_weight=sample_weight))
+        weights = read_weights(len(predicted), sample_weight)
+        return float(accuracy_score(codes, predicted, sample_weight=weights))
 
     def _warn_of_labels(self) -> None:
         declared = ", ".join(repr(label) for label in self.classes_[:3].tolist())

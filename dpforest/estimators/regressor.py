@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder, target_faults
-from dpforest.domain.table import check_numbers, read_labels
+from dpforest.domain.table import check_numbers, read_labels, read_weights
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.fit_plan import FitRequest
@@ -180,11 +180,13 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
         y : array-like of shape (n,)
             Targets, as they are: those outside of the declared bounds are not clipped.
         sample_weight : array-like of shape (n,), optional
+            Finite numbers of at least 0, some above 0.
 
         Raises
         ------
         ParameterError
-            Some target is no finite number, or there is not one for each record.
+            Some target is no finite number, or there is not one, or one such weight, for each
+            record.
         """
         from sklearn.metrics import r2_score
 
@@ -196,7 +198,8 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
             )
         predicted = self.predict(X)
         check_numbers(len(predicted), targets)
-        return float(r2_score(targets, predicted, sample_weight=sample_weight))
+        weights = read_weights(len(predicted), sample_weight)
+        return float(r2_score(targets, predicted, sample_weight=weights))
 
     def _means(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         share = 1.0 / (1.0 + np.exp(np.clip(scores[:, 0] - scores[:, 1], -700.0, 700.0)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import re
 from contextlib import nullcontext
 
 import numpy as np
@@ -340,8 +341,10 @@ def test_scores_are_refused_as_predictions_are(make_forest, table):
         forest.score(X, y)
     forest.fit(X, y)
     assert forest.score(X, y, sample_weight=[2.0] * 60) == forest.score(X, y)
-    for weights in (np.ones((60, 1)), [1.0] * 59):
-        with pytest.raises(ValueError, match="1D array|inconsistent numbers"):
+    wrong = ([np.nan] * 60, [-1.0] + [1.0] * 59, [0.0] * 60, ["a"] * 60, np.ones((60, 1)))
+    for weights in (*wrong, [1.0] * 59, 1.0, {}, [[1.0], [1.0, 2.0]]):
+        with pytest.raises(ParameterError, match="^sample_weight=weights: must be") as refused:
             forest.score(X, y, sample_weight=weights)
+        assert not re.search(r"60|59|nan", str(refused.value))
     with pytest.raises(ValueError, match="empty input|0 sample"):
         forest.score([], [])
