@@ -193,10 +193,13 @@ def test_the_classifier_loads_nothing_heavy_of_its_own():
 
 
 @pytest.mark.parametrize("name", ["Classifier", "Regressor"])
-def test_the_compiler_is_loaded_by_the_first_fit_and_not_before(name):
+def test_compilers_and_ledgers_are_loaded_by_fits_and_not_before(name):
     made = f"from dpforest import Domain, PrivateForest{name}\n"
     made += f"PrivateForest{name}(epsilon=1, domain=Domain(features={{'a': (0, 1)}})).get_params()"
     assert not loaded_by(made).intersection({"numba", "llvmlite"})
+    # Of ledgers, which most fits know nothing of, what a fit asks of one.
+    ours = {module for module in loaded_by(made) if module.startswith("dpforest.ledger")}
+    assert ours == {"dpforest.ledger", "dpforest.ledger.ceilings"}
 
 
 def tracked_text() -> Iterator[tuple[str, str]]:

@@ -37,8 +37,6 @@ from dpforest.estimators.parameters import (
 from dpforest.estimators.planning import plan_of, warn_of_large_delta, warn_of_large_epsilon
 from dpforest.estimators.sharing import SharedBudget
 from dpforest.exceptions import ParameterTypeError, kind_of
-from dpforest.ledger.accountant import DataSetCeiling
-from dpforest.ledger.pricing import FitPrice
 from dpforest.report.digests import model_fingerprint
 from dpforest.report.guarantee import Guarantee
 from dpforest.report.header import ReportHeader, checked_header
@@ -46,6 +44,10 @@ from dpforest.report.making import make_report
 from dpforest.report.record import RunFacts
 from dpforest.report.report import PrivacyReport
 from dpforest.report.utility import UtilityFigure, checked_figures
+
+if TYPE_CHECKING:
+    from dpforest.ledger.accountant import DataSetCeiling
+    from dpforest.ledger.pricing import FitPrice
 
 
 class PrivateEstimator(ModelUses, SharedBudget):

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -62,8 +62,7 @@ from dpforest.exceptions import (
     PrivacyLeakWarning,
     kind_of,
 )
-from dpforest.ledger.accountant import NO_RESERVATION, LedgerCeiling, Reservation
-from dpforest.ledger.pricing import FitPrice, price_of
+from dpforest.ledger.ceilings import NO_RESERVATION, LedgerCeiling, Reservation
 from dpforest.mechanisms.entropy import (
     RandomSource,
     SeededSource,
@@ -85,6 +84,9 @@ from dpforest.trees.passes import n_passes
 from dpforest.trees.strategies import HOLD_COUNTS
 from dpforest.trees.training import train_on
 from dpforest.trees.transcript import Transcript
+
+if TYPE_CHECKING:
+    from dpforest.ledger.pricing import FitPrice
 
 #: Attributes of a fit beside those that end in an underscore.
 _FITTED = frozenset({"_scope", "_facts", "_failure", "_transcript", "_renoised", "_figures"})
@@ -501,6 +503,9 @@ def fit_price(
     domain: Domain,
 ) -> FitPrice:
     """Price of a planned fit, for a ledger."""
+    # Here, since most fits need none, and an import takes its time.
+    from dpforest.ledger.pricing import price_of
+
     fit = {"estimator": type(estimator).__name__, "settings": settings}
     return price_of(plan, wanted.budget, fit, domain)
 

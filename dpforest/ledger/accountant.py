@@ -31,6 +31,7 @@ from dpforest.exceptions import (
     kind_of,
 )
 from dpforest.ledger.amounts import fraction_of
+from dpforest.ledger.ceilings import LedgerCeiling, Reservation
 from dpforest.ledger.charges import OTHER_DOMAIN, loss_of
 from dpforest.ledger.entries import (
     Body,
@@ -150,8 +151,8 @@ class DataSetCeiling(LastingCeiling):
             )  # fmt: skip
 
 
-class LedgerCeiling(DataSetCeiling):
-    """Base of what an estimator takes as ``accountant`` to be charged to a ledger.
+class SharedCeiling(DataSetCeiling, LedgerCeiling):
+    """Ceiling of a ledger that is open here.
 
     Clones and copies of an estimator share it, and it is never pickled: a fit in another process
     opens the ledger there.
@@ -160,10 +161,6 @@ class LedgerCeiling(DataSetCeiling):
     def __init__(self, ledger: FitLedger, data_set: str, facts: OpenBody) -> None:
         super().__init__(data_set, facts)
         self.ledger = ledger
-
-    @abstractmethod
-    def reservation(self, price: FitPrice) -> Reservation:
-        """A fit's part of a reserve, which is set aside when it is entered."""
 
     def __copy__(self) -> Self:
         return self
@@ -180,7 +177,7 @@ class LedgerCeiling(DataSetCeiling):
         )  # fmt: skip
 
 
-class LedgerAccountant(LedgerCeiling):
+class LedgerAccountant(SharedCeiling):
     """Charges every fit to a data set of a ledger, each in a reserve of its own.
 
     Made by ``BudgetLedger.accountant``. Nothing is charged until a fit is planned.
@@ -275,50 +272,10 @@ class Reserve:
         return place_of(self.snapshot, written.entry, written.state)
 
 
-class Reservation:
-    """A fit's part of a reserve; this one is of no ledger and does nothing.
-
-    It is entered after the plan was made and before a record is read.
-
-    Attributes
-    ----------
-    place : LedgerPlace or None
-        Where the fit stands, as of its last entry.
-    failure : str
-        Words for a report about a fit that failed after it had begun.
-    """
-
-    place: LedgerPlace | None = None
-    failure: str = ""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return None
-
-    def start(self) -> None:
-        """Say that the first record is about to be read."""
-
-    def settle(self, status: str) -> None:
-        """Say that the fit is done, and what status its guarantee has."""
-
-    def warn(self) -> None:
-        """Warn where the end of the fit could not be written down."""
-
-
-NO_RESERVATION = Reservation()
-
-
 class LedgerReservation(Reservation):
     """A fit's part of a reserve in a ledger."""
 
-    def __init__(self, ceiling: LedgerCeiling) -> None:
+    def __init__(self, ceiling: SharedCeiling) -> None:
         self._ceiling = ceiling
         # Why the end could not be written down, and how somebody may do so later.
         self._unsettled = ""

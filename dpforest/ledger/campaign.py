@@ -29,12 +29,12 @@ from dpforest.accounting.rationals import parse_amount, parse_finite
 from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError
 from dpforest.ledger.accountant import (
     DataSetCeiling,
-    LedgerCeiling,
     LedgerReservation,
-    Reservation,
     Reserve,
+    SharedCeiling,
 )
 from dpforest.ledger.amounts import fraction_of, to_units
+from dpforest.ledger.ceilings import Reservation
 from dpforest.ledger.charges import charged, check_charge
 from dpforest.ledger.entries import Charge, OpenBody, Part
 from dpforest.ledger.facts import is_given_in_rho
@@ -258,7 +258,7 @@ def _may_stand_alone(state: DataSetState, prices: Sequence[FitPrice], together: 
 # -- a campaign that is run -----------------------------------------------------------------------
 
 
-class Campaign(LedgerCeiling):
+class Campaign(SharedCeiling):
     """One reserve for several fits, to be given to each of them as ``accountant``.
 
     Made by ``BudgetLedger.campaign``, which has reserved all of it or took such a reserve up. A fit

@@ -27,10 +27,10 @@ from dpforest.ledger.accountant import (
     FitLedger,
     LedgerAccountant,
     LedgerReservation,
-    Reservation,
     Reserve,
 )
 from dpforest.ledger.amounts import fraction_of, to_units
+from dpforest.ledger.ceilings import Reservation
 from dpforest.ledger.charges import loss_of
 from dpforest.ledger.entries import OpenBody, Part, ReserveBody
 from dpforest.ledger.pricing import FitPrice, lines_of, repeated

@@ -19,8 +19,9 @@ from dpforest.accounting.fits import LastingCeiling, charged_to
 from dpforest.accounting.rationals import parse_amount
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.exceptions import ParameterError, ParameterTypeError
-from dpforest.ledger.accountant import NO_RESERVATION, Reserve
+from dpforest.ledger.accountant import Reserve
 from dpforest.ledger.amounts import fraction_of
+from dpforest.ledger.ceilings import NO_RESERVATION
 
 DOMAIN = Domain(features={"age": (0, 100)}, classes=["a", "b"], approximate_rows=60)
 X, Y = [[i] for i in range(60)], ["a", "b"] * 30

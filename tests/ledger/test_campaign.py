@@ -12,9 +12,10 @@ import pytest
 from dpforest import BudgetExceeded, BudgetLedger, Domain, PrivateForestClassifier
 from dpforest.accounting.rationals import exact_text
 from dpforest.exceptions import ParameterError
-from dpforest.ledger.accountant import LedgerCeiling, Reserve
+from dpforest.ledger.accountant import Reserve
 from dpforest.ledger.amounts import fraction_of, to_units
 from dpforest.ledger.campaign import Campaign
+from dpforest.ledger.ceilings import LedgerCeiling
 from dpforest.ledger.facts import is_given_in_rho
 from dpforest.ledger.pricing import stands_alone
 
