@@ -1,6 +1,6 @@
-"""What a fit asks of a ledger, apart from the ledger itself: most fits know of none.
+"""Ceilings of a ledger as fits know them: what a fit asks of a ledger, apart from the ledger.
 
-Importing an estimator imports this and no entry, store or price.
+Most fits know of none: importing an estimator imports this, and no entry, store or price.
 """
 
 from __future__ import annotations
