@@ -92,6 +92,14 @@ class ClippedLosses:
         slopes_and_curvatures(scores + self.start, self.targets, self.clip, slopes, curvatures)
         return slopes, curvatures
 
+    def rough_gradient(self, scores: NDArray[np.float64], n_columns: int) -> NDArray[np.float64]:
+        """Sum of slopes in all columns at scores without the start, in doubles, shape (d,)."""
+        from dpforest.mechanisms.kernels.objective import add_slopes
+
+        sums = np.zeros(n_columns)
+        add_slopes(*self._design, self.slopes(scores)[0], sums)
+        return sums
+
     def gram(self, curvatures: NDArray[np.float64], n_columns: int) -> NDArray[np.float64]:
         """Sum of curvature times x x', shape (d, d)."""
         from dpforest.mechanisms.kernels.objective import add_gram

@@ -23,6 +23,8 @@ W = TypeVar("W")
 
 #: Steps of Newton's method that do not halve the shortest gradient, until another search goes on.
 _PATIENCE = 40
+#: The same of steps that others follow anyway.
+_SHORT_PATIENCE = 5
 _HALVINGS = 60
 #: Newton's steps are made longer at most so many times.
 _LONGEST = 2.0**20
@@ -86,34 +88,67 @@ def newton(objective: NoisyObjective, largest: float) -> tuple[NDArray[np.float6
     is_certified : bool
         Whether that is as short as was asked for.
     """
-    weights = best = rests = np.zeros(objective.ridge.size)
-    shortest_yet = half = math.inf
-    waited = 0
-    while waited < _PATIENCE:
+    best, rests = _roughly(objective, largest), np.zeros(objective.ridge.size)
+    shortest_yet = math.inf
+
+    def gradient(weights: NDArray[np.float64], _: NDArray[np.float64]) -> NDArray[np.float64]:
         hi, lo = objective.gradient(weights, rests)
-        gradient = hi + lo
-        length = length_of(gradient) * (1.0 + ROUNDED)
+        return np.asarray(hi + lo)
+
+    for weights, length in _steps(objective, gradient, best, _PATIENCE):
         if length + objective.gradient_error(weights) <= largest:
             return weights, True
         if length < shortest_yet:
             best, shortest_yet = weights, length
-        half, waited = (length / 2.0, 0) if length < half else (half, waited + 1)
-        step = objective.newton_step(objective.losses.scores(weights), gradient)
-        if step is None:
-            break
-        weights = weights + _length(objective, weights, step, float(gradient @ step)) * step
     return best, False
+
+
+def _roughly(objective: NoisyObjective, largest: float) -> NDArray[np.float64]:
+    """Weights near the minimum by gradients in doubles, which take a fraction of the time.
+
+    Nothing is promised of them: there the steps begin whose gradients are known.
+    """
+    best = np.zeros(objective.ridge.size)
+    shortest_yet = math.inf
+    for weights, length in _steps(objective, objective.rough_gradient, best, _SHORT_PATIENCE):
+        if length < shortest_yet:
+            best, shortest_yet = weights, length
+        if length <= largest:
+            break
+    return best
+
+
+def _steps(
+    objective: NoisyObjective,
+    gradient_of: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]],
+    weights: NDArray[np.float64],
+    patience: int,
+) -> Iterator[tuple[NDArray[np.float64], float]]:
+    """Weights of Newton's method and lengths of their gradients, at most; it ends by itself."""
+    half, waited = math.inf, 0
+    while waited < patience:
+        scores = objective.losses.scores(weights)
+        gradient = gradient_of(weights, scores)
+        length = length_of(gradient) * (1.0 + ROUNDED)
+        yield weights, length
+        half, waited = (length / 2.0, 0) if length < half else (half, waited + 1)
+        step = objective.newton_step(scores, gradient)
+        if step is None:
+            return
+        along = _length(objective, weights, scores, step, float(gradient @ step))
+        weights = weights + along * step
 
 
 def _length(
     objective: NoisyObjective,
     weights: NDArray[np.float64],
+    scores: NDArray[np.float64],
     step: NDArray[np.float64],
     first: float,
 ) -> float:
     """About where the slope along a step, which begins below 0 and rises, is 0: a half will do."""
     losses, ridge = objective.losses, objective.ridge
-    scores, along = losses.scores(weights), losses.scores(step)
+    along = losses.scores(step)
     linear = float(step @ (objective.noise + ridge * weights))
     square = float(step @ (ridge * step))
 

@@ -80,6 +80,13 @@ class NoisyObjective:
         self.losses.add_gradient(weights, hi, lo, rests)
         return hi, lo
 
+    def rough_gradient(
+        self, weights: NDArray[np.float64], scores: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Gradient where records have these scores, in doubles: how far it is off nobody knows."""
+        of_losses = self.losses.rough_gradient(scores, weights.size)
+        return self.noise + self.ridge * weights + of_losses
+
     def gradient_error(self, weights: NDArray[np.float64]) -> float:
         """Most that the gradient's length is off.
 

@@ -164,12 +164,16 @@ def check_quickly(objective, largest):
 
 
 @pytest.mark.parametrize("nearness", [1.0, 2.0**-90])
-@pytest.mark.parametrize("what", ["newton", "step", "solve", "length"])
+@pytest.mark.parametrize("what", ["newton", "rough", "no rough", "step", "solve", "length"])
 def test_an_end_is_found_without_newtons_method(what, nearness, monkeypatch):
     calibration = calibrated(1, (2, 1))
     objective = objective_of(table((2, 1), 12), calibration, noise_draws(calibration, 1)[0])
     if what == "newton":
         monkeypatch.setattr(minimum, "newton", lambda *_: (np.zeros(3), False))
+    elif what == "rough":
+        monkeypatch.setattr(NoisyObjective, "rough_gradient", lambda *_: np.array([3.0, -2.0, 1.0]))
+    elif what == "no rough":
+        monkeypatch.setattr(NoisyObjective, "rough_gradient", lambda *_: np.full(3, math.nan))
     elif what == "step":
         monkeypatch.setattr(NoisyObjective, "newton_step", lambda *_: None)
     elif what == "solve":
@@ -181,6 +185,15 @@ def test_an_end_is_found_without_newtons_method(what, nearness, monkeypatch):
     else:
         monkeypatch.setattr(minimum, "_zero_near", lambda *_: 0.0)
     check(objective, calibration.largest_gradient * nearness)
+
+
+def test_gradients_of_two_doubles_are_asked_for_near_the_minimum_alone(monkeypatch):
+    calibration = calibrated(1, (2, 1))
+    objective = objective_of(table((2, 1), 300), calibration, noise_draws(calibration, 1)[0])
+    asked, exact = [], NoisyObjective.gradient
+    monkeypatch.setattr(NoisyObjective, "gradient", lambda *a: asked.append(a[1]) or exact(*a))
+    weights, is_certified = newton(objective, calibration.largest_gradient)
+    assert is_certified and len(asked) <= 2 and np.array_equal(asked[-1], weights)
 
 
 def test_newtons_method_ends_where_it_goes_round_in_circles(monkeypatch):

@@ -71,12 +71,17 @@ def test_scores_and_curvatures_are_those_of_the_whole_design(widths):
     gram = losses.gram(curvatures, d)
     assert np.allclose(gram, (rows.T * curvatures) @ rows, rtol=0, atol=1e-12)
     assert np.array_equal(gram, gram.T)
-    plain = np.zeros(60), np.zeros((d, d))
+    slopes, _ = losses.slopes(losses.scores(weights))
+    gradient = losses.rough_gradient(losses.scores(weights), d)
+    assert np.allclose(gradient, rows.T @ slopes, rtol=0, atol=1e-12)
+    plain = np.zeros(60), np.zeros((d, d)), np.zeros(d)
     arrays = losses.codes, losses.offsets, losses.columns, losses.values
     kernels.add_scores.py_func(*arrays, weights, plain[0])
     kernels.add_gram.py_func(*arrays, curvatures, plain[1])
+    kernels.add_slopes.py_func(*arrays, slopes, plain[2])
     assert np.allclose(plain[0], losses.scores(weights), rtol=0, atol=1e-13)
     assert np.allclose(np.tril(plain[1]), np.tril(gram), rtol=0, atol=1e-13)
+    assert np.allclose(plain[2], gradient, rtol=0, atol=1e-12)
 
 
 def test_two_values_in_one_column_count_as_their_sum():

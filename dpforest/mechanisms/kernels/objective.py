@@ -57,6 +57,26 @@ def slopes_and_curvatures(
 
 
 @kernel()
+def add_slopes(
+    codes: NDArray[np.unsignedinteger],
+    offsets: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    values: NDArray[np.float64],
+    slopes: NDArray[np.float64],
+    sums: NDArray[np.float64],
+) -> None:
+    """Add the slopes of all records in all columns to sums; in doubles."""
+    total = 0.0
+    for i in range(codes.shape[0]):
+        for f in range(codes.shape[1]):
+            code = offsets[f] + codes[i, f]
+            sums[columns[code, 0]] += slopes[i] * values[code, 0]
+            sums[columns[code, 1]] += slopes[i] * values[code, 1]
+        total += slopes[i]
+    sums[sums.size - 1] += total
+
+
+@kernel()
 def add_gram(
     codes: NDArray[np.unsignedinteger],
     offsets: NDArray[np.int64],
