@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -46,6 +47,8 @@ Faults = list[tuple[str, NDArray[np.bool_]]]
 #: Records below which columns of numbers are encoded beside each other: to look at each by itself
 #: would take longer than its values do.
 _FEW_RECORDS = 4096
+#: Where at most one feature of so many is read, each is encoded by itself.
+_FEW_READ = 4
 #: Cells that are encoded beside each other, few enough for fast memory.
 _CELLS_AT_ONCE = 2**15
 
@@ -217,7 +220,9 @@ class DomainEncoder:
         return self._encode_table(self._open(X), for_predict=False)
 
     @quietly
-    def encode_to_predict(self, X: Any) -> tuple[NDArray[np.integer], tuple[str, ...]]:
+    def encode_to_predict(
+        self, X: Any, read: Sequence[int] | None = None
+    ) -> tuple[NDArray[np.integer], tuple[str, ...]]:
         """Encode a table for prediction; rows stay in place, and none is dropped.
 
         Every record gets a code by a fixed public rule: infinity is clipped; what is no number,
@@ -228,6 +233,8 @@ class DomainEncoder:
         ----------
         X : array, list or data frame of shape (n_samples, n_features)
             The table.
+        read : sequence of int, optional
+            Places of the features that codes are read of; of others the code may be 0.
 
         Returns
         -------
@@ -237,6 +244,12 @@ class DomainEncoder:
         """
         table = self._open_to_predict(X)
         of_times = tuple(self.domain.feature_names[place] for place in table.of_times())
+        n_features = self.domain.n_features
+        if read is not None and _FEW_READ * len(read) <= n_features:
+            codes = np.zeros((table.table.n_rows, n_features), dtype=self.dtype)
+            for position in read:
+                codes[:, position], _ = self._encode_column(table, position)
+            return codes, of_times
         return self._encode_table(table, for_predict=True)[0].codes, of_times
 
     @quietly
@@ -316,18 +329,22 @@ class DomainEncoder:
         if for_predict and n_rows < _FEW_RECORDS and self._encode_numbers(selection, codes):
             return EncodedMatrix(codes, self.n_codes, self.ordered), keep
         for position, feature in enumerate(self.domain.features):
-            if isinstance(feature, CategoricalFeature):
-                codes[:, position], faults = category_codes(selection.repeated(position), feature)
-            else:
-                cells = self.cells[position]
-                assert cells is not None
-                column = selection.column(position)
-                codes[:, position], faults = numeric_codes(column, feature, cells)
+            codes[:, position], faults = self._encode_column(selection, position)
             if not for_predict:
                 self._apply(feature.name, faults, keep)
         # Candidates of splits are a matter of training alone.
         unknown = () if for_predict else self.unknown
         return EncodedMatrix(codes, self.n_codes, self.ordered, unknown), keep
+
+    def _encode_column(
+        self, selection: Selection, position: int
+    ) -> tuple[NDArray[np.integer], Faults]:
+        """Codes of one feature, and which records break which rule."""
+        feature, cells = self.domain.features[position], self.cells[position]
+        if isinstance(feature, CategoricalFeature):
+            return category_codes(selection.repeated(position), feature)
+        assert cells is not None
+        return numeric_codes(selection.column(position), feature, cells)
 
     def _encode_numbers(self, selection: Selection, codes: NDArray[Any]) -> bool:
         """Encode a table of numeric features and plain numbers, all features of a grid at once.

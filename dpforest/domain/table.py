@@ -135,6 +135,12 @@ class FrameTable:
     def _columns(self) -> list[Any]:
         return list(self._frame.iter_columns())
 
+    def _column(self, index: int) -> Any:
+        """One column, by its place: pandas makes each when it is asked for, which takes long."""
+        if self._frame.implementation.is_pandas():
+            return self._frame[:, index]
+        return self._columns[index]
+
     @cached_property
     def _types(self) -> list[Any]:
         """Types of the columns of a frame of pandas: quicker than its columns."""
@@ -143,7 +149,7 @@ class FrameTable:
     def check_column(self, index: int) -> None:
         """Refuse times and nested types of an Arrow schema."""
         if self._has_schema:
-            _check_series(self._columns[index], self._labels[index])
+            _check_series(self._column(index), self._labels[index])
 
     @cached_property
     def _are_of_times(self) -> list[bool]:
@@ -162,12 +168,12 @@ class FrameTable:
     def column(self, index: int) -> Column:
         """Values of one column."""
         observe_read(f"column {index}")
-        return series_column(self._columns[index])
+        return series_column(self._column(index))
 
     def repeated(self, index: int) -> Repeated:
         """Values of one column, each of them once if the library can tell."""
         observe_read(f"column {index}")
-        return repeated_column(self._columns[index])
+        return repeated_column(self._column(index))
 
     def numbers(self, indices: Sequence[int]) -> NDArray[np.float64] | None:
         """Columns side by side as doubles, where all are plain numbers of pandas; else None."""

@@ -187,7 +187,7 @@ class ModelUses:
 
     def _coded(self, X: Any) -> NDArray[Any]:
         """Codes of records, as predictions have them; warns of columns that mean nothing."""
-        codes, of_times = self._encoder_.encode_to_predict(X)
+        codes, of_times = self._encoder_.encode_to_predict(X, self.model_.features_read())
         warn_of_times(of_times)
         return codes
 

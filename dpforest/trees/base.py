@@ -179,6 +179,9 @@ class ReleasedModel(Protocol):
     def leaf_shares(self) -> ClassShares | None:
         """Released class shares of leaves; None where they have none, or no sizes."""
 
+    def features_read(self) -> Sequence[int] | None:
+        """Places of the features that scores go by; None where that may be any."""
+
     def noise_draws(
         self, generator: np.random.Generator, n_draws: int
     ) -> tuple[ReleasedModel, ...] | None:
@@ -229,6 +232,10 @@ class ModelTraits:
 
     def leaf_shares(self) -> ClassShares | None:
         """Released class shares of leaves; a model whose leaves hold them gives them."""
+        return None
+
+    def features_read(self) -> Sequence[int] | None:
+        """Places of the features that scores go by; a model of few cuts gives them."""
         return None
 
     def noise_draws(

@@ -103,6 +103,28 @@ def test_every_kind_of_table_gives_the_same_codes(build):
     assert table.labels.dtype == np.int32
 
 
+@pytest.mark.parametrize("build", TABLES)
+@pytest.mark.parametrize("read", [[], [0], [1], [2], [3]])
+def test_of_a_few_features_alone_codes_are_those_of_all(build, read):
+    encoder, table = DomainEncoder(DOMAIN), build()
+    every, (codes, _) = encoder.encode_to_predict(table)[0], encoder.encode_to_predict(table, read)
+    assert codes.shape == every.shape and codes.dtype == every.dtype
+    assert np.array_equal(codes[:, read], every[:, read])
+    assert not np.delete(codes, read, axis=1).any()
+    # Where most are read they are looked at together, and none is left out.
+    assert np.array_equal(encoder.encode_to_predict(table, [0, 3])[0], every)
+
+
+def test_of_a_few_features_a_table_is_refused_as_of_all():
+    encoder, frame = DomainEncoder(DOMAIN), as_pandas()
+    for wrong in (frame.drop(columns="town"), ROWS[:1] + [ROWS[1][:2]], [[1, 2]]):
+        with pytest.raises((DomainError, ParameterError)) as of_all:
+            encoder.encode_to_predict(wrong)
+        with pytest.raises(type(of_all.value)) as of_few:
+            encoder.encode_to_predict(wrong, [1])
+        assert str(of_few.value) == str(of_all.value)
+
+
 def test_frames_are_read_by_name():
     frame = as_pandas()[NAMES[::-1]].assign(more=1)
     matrix, keep = DomainEncoder(DOMAIN).encode_features(frame)

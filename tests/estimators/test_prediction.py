@@ -18,6 +18,7 @@ from dpforest import (
     ColumnsByPositionWarning,
     Domain,
     MultinomialForestClassifier,
+    PrivateForestClassifier,
     read_plain,
 )
 from dpforest.datasets import load_mammographic_masses, load_vertebral
@@ -348,3 +349,25 @@ def test_scores_are_refused_as_predictions_are(make_forest, table):
         assert not re.search(r"60|59|nan", str(refused.value))
     with pytest.raises(ValueError, match="empty input|0 sample"):
         forest.score([], [])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "numpy", "list"])
+def test_wide_tables_are_predicted_from_what_the_model_reads(library):
+    """A rule reads a few of many features; answers are those of all codes."""
+    wide = 200
+    numbers = np.random.RandomState(4).rand(300, wide)
+    domain = Domain(features={f"f{i}": (0, 1) for i in range(wide)}, classes=["no", "yes"])
+    y = np.array(["no", "yes"])[(numbers[:, 7] > 0.5).astype(int)]
+    forest = PrivateForestClassifier(epsilon=1, domain=domain, strategy="rules", random_state=3)
+    forest.fit(numbers, y)
+    read = forest.model_.features_read()
+    assert 0 < len(read) <= wide // 4
+    codes = forest._encoder_.encode_to_predict(numbers)[0]
+    expected = forest.model_.scores(codes)
+    columns = dict(zip(domain.feature_names, numbers.T, strict=True))
+    if library in ("numpy", "list"):
+        X = numbers if library == "numpy" else numbers.tolist()
+    else:
+        module = pytest.importorskip(library)
+        X = (module.table if library == "pyarrow" else module.DataFrame)(columns)
+    assert np.array_equal(forest._model_scores(X), expected)

@@ -168,6 +168,12 @@ class RuleModel(LogOddsModel):
             self.log_odds, feature, facts.n_codes, looked_at=looked_at, n_scores=self.n_classes
         )
 
+    def features_read(self) -> list[int]:
+        """Places of the features of all cuts."""
+        return sorted(
+            {feature for node in self.nodes if node for feature in node.direction.features}
+        )
+
     def _looks_at(self, feature: int) -> bool:
         """Say if any cut is of a feature."""
         return any(node and feature in node.direction.features for node in self.nodes)

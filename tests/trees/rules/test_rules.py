@@ -251,6 +251,25 @@ def test_odd_domains_train(n_codes, signal, facts_of, table_of):
     check_released(model, facts, table.codes)
 
 
+@pytest.mark.parametrize("signal", [20, 2400])
+def test_scores_go_by_the_features_that_are_read_and_no_others(signal, facts_of, table_of):
+    facts = facts_with(facts_of, signal, n_codes=(12, -4, 9, 7, -3, 5, 30, 2))
+    table = table_of(facts, 400)
+    codes, other = table.codes, table_of(facts, 400, seed=9).codes
+    seen = set()
+    for seed in range(6):
+        model, *_ = train(facts, table, LEARNER.plan(facts, budget(1)), seed=seed)
+        read = model.features_read()
+        assert read == [place for place in range(8) if model._looks_at(place)]
+        changed = other.copy()
+        changed[:, read] = codes[:, read]
+        assert np.array_equal(model.log_odds(changed), model.log_odds(codes))
+        for place in read:
+            changed[:, place] = other[:, place]
+        seen.add(not np.array_equal(model.log_odds(changed), model.log_odds(codes)))
+    assert True in seen
+
+
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_a_clear_table_is_learnt(n_classes, facts_of, table_of):
     facts = facts_with(facts_of, 600, [64, 64, 3], n_classes)
