@@ -8,17 +8,13 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from dpforest.checks import write_file
 from dpforest.display import Page, Shown
-from dpforest.domain.comparing import DomainDiff, compare_domains
-from dpforest.domain.doubts import doubts_of
-from dpforest.domain.draft import as_categories, draft_facts
 from dpforest.domain.files import read_facts, written_domain
-from dpforest.domain.findings import DomainCheck
 from dpforest.domain.marks import DRAFT_NOTE, checked_sources, without_bounds
 from dpforest.domain.schema import (
     CategoricalFeature,
@@ -30,9 +26,13 @@ from dpforest.domain.schema import (
     NumericTarget,
 )
 from dpforest.domain.short_form import feature_from
-from dpforest.domain.showing import domain_page
 from dpforest.domain.values import is_boolean
 from dpforest.exceptions import DomainError, DraftedBoundsWarning, ParameterTypeError
+
+# What drafts, checks, compares and shows is imported where it is called: most fits do none of it.
+if TYPE_CHECKING:
+    from dpforest.domain.comparing import DomainDiff
+    from dpforest.domain.findings import DomainCheck
 
 #: More records than any table has; beyond it sizes of a plan would leave the range of doubles.
 MOST_ROWS = 10**15
@@ -123,6 +123,8 @@ class Domain(Shown, DomainFacts):
         return self
 
     def _page(self) -> Page:
+        from dpforest.domain.showing import domain_page
+
         return domain_page(self)
 
     @property
@@ -199,6 +201,8 @@ class Domain(Shown, DomainFacts):
         Texts that read as numbers with decimal commas or the like, and characters that another
         encoding lost. For the curator alone, as all of a draft; empty once an entry is declared.
         """
+        from dpforest.domain.doubts import doubts_of
+
         drafted = (
             (name, entry) for name, entry in self._named_entries if entry.status == "drafted"
         )
@@ -223,6 +227,8 @@ class Domain(Shown, DomainFacts):
         DomainError
             If an entry is not among them.
         """
+        from dpforest.domain.draft import as_categories
+
         codes = self.may_be_codes
         for name in names:
             if name not in codes:
@@ -440,6 +446,8 @@ class Domain(Shown, DomainFacts):
         ParameterTypeError
             If ``other`` is no domain.
         """
+        from dpforest.domain.comparing import compare_domains
+
         if not isinstance(other, Domain):
             raise ParameterTypeError(
                 "other", other, "must be a Domain", "Read it by Domain.from_json"
@@ -483,6 +491,8 @@ class Domain(Shown, DomainFacts):
         Domain
             With every entry marked as drafted.
         """
+        from dpforest.domain.draft import draft_facts
+
         domain = cls(**draft_facts(X, y, path, task))
         if path is not None:
             domain.to_json(path)

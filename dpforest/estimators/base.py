@@ -40,14 +40,13 @@ from dpforest.exceptions import ParameterTypeError, kind_of
 from dpforest.report.digests import model_fingerprint
 from dpforest.report.guarantee import Guarantee
 from dpforest.report.header import ReportHeader, checked_header
-from dpforest.report.making import make_report
 from dpforest.report.record import RunFacts
-from dpforest.report.report import PrivacyReport
 from dpforest.report.utility import UtilityFigure, checked_figures
 
 if TYPE_CHECKING:
     from dpforest.ledger.accountant import DataSetCeiling
     from dpforest.ledger.pricing import FitPrice
+    from dpforest.report.report import PrivacyReport
 
 
 class PrivateEstimator(ModelUses, SharedBudget):
@@ -341,6 +340,9 @@ class PrivateEstimator(ModelUses, SharedBudget):
         if self._failure and not self.__sklearn_is_fitted__():
             raise NotFittedError(f"{type(self).__name__}: {self._failure}")
         check_is_fitted(self)
+        # Here, since an import takes its time.
+        from dpforest.report.making import make_report
+
         composition = self._composition()
         return make_report(
             self._facts,

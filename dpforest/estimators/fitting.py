@@ -76,8 +76,8 @@ from dpforest.records.streams.base import Source
 from dpforest.records.table import Table
 from dpforest.relations import relations_of
 from dpforest.report.guarantee import spent_budget
-from dpforest.report.making import library_versions
 from dpforest.report.record import Ceiling, RunFacts
+from dpforest.report.versions import library_versions
 from dpforest.searches import running_search, warn_in_search
 from dpforest.trees.base import ReleasedModel
 from dpforest.trees.passes import n_passes

@@ -17,7 +17,6 @@ from dpforest.checks import check_integer
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.background import background_records
-from dpforest.estimators.explanation import Errors, Explanation, explain
 from dpforest.estimators.fit_plan import table_facts
 from dpforest.estimators.names import check_feature_names, warn_of_times
 from dpforest.estimators.shapley import ShapleyValues, check_enumerable
@@ -27,6 +26,7 @@ from dpforest.trees.base import ReleasedModel, TableFacts
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from dpforest.estimators.explanation import Explanation
     from dpforest.plain.shown import ShownTree
     from dpforest.plain.writing import Link
 
@@ -101,6 +101,7 @@ class ModelUses:
 
     def _explained(self, facts: TableFacts, draws: tuple[ReleasedModel, ...]) -> Explanation:
         """Curves of the model and of models with other noise, and what they differ by."""
+        from dpforest.estimators.explanation import Errors, explain
         from dpforest.estimators.noise import scores_of_all, share_as_flat, standard_errors
 
         curves, errors, as_flat = {}, [], []

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import platform
 import re
-import sys
 from collections.abc import Iterable
-from functools import cache
-from importlib import metadata
 from typing import Any, Literal
 
 from dpforest.accounting.figures import figure_up
@@ -35,9 +31,6 @@ from dpforest.report.record import (
 )
 from dpforest.report.report import PrivacyReport
 from dpforest.report.utility import UtilityFigure, utility_cautions
-
-_LIBRARIES = ("numpy", "numba", "scikit-learn", "pydantic", "narwhals")
-NOT_INSTALLED = "not installed as a package"
 
 #: What epsilon does not speak about; the same for every run.
 NOT_COVERED = (
@@ -157,20 +150,6 @@ def report_digest(report: PrivacyReport) -> str:
     """Digest of everything in a report but the digest itself."""
     data = json.loads(report.model_dump_json(exclude={"digest"}))
     return digest_of(data)
-
-
-@cache
-def library_versions() -> dict[str, str]:
-    """Versions of Python and of the libraries that the run rests on."""
-    # Of the code that runs: an installer's note of a linked checkout may be older.
-    own = str(sys.modules["dpforest"].__version__)
-    versions = {"python": platform.python_version(), "dpforest": own}
-    for name in _LIBRARIES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            versions[name] = NOT_INSTALLED
-    return versions
 
 
 def spending_rows(composition: ScopeRecord) -> list[SpendingRow]:

@@ -55,16 +55,12 @@ from dpforest.own_names import OwnNames
 from dpforest.relations import relations_of
 from dpforest.report.diff import differing_leaves
 from dpforest.report.guarantee import Status
-from dpforest.report.making import (
-    NOT_INSTALLED,
-    library_versions,
-    make_report,
-    report_digest,
-)
+from dpforest.report.making import make_report, report_digest
 from dpforest.report.places import place_name
 from dpforest.report.record import LedgerPlace
 from dpforest.report.report import PrivacyReport
 from dpforest.report.utility import granted_to_a_fit
+from dpforest.report.versions import NOT_INSTALLED, library_versions
 from dpforest.trees.base import MEDIAN_ROLE
 from dpforest.verify.page import page_problems, shows_audits
 from dpforest.verify.reading import read_report

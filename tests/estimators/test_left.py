@@ -22,7 +22,8 @@ from dpforest import (
     verify_report,
 )
 from dpforest.exceptions import ModelFormatError, ReportError
-from dpforest.report.making import library_versions, report_digest
+from dpforest.report.making import report_digest
+from dpforest.report.versions import library_versions
 
 FILES = Path(__file__).parent / "left"
 #: What that release predicted for two records.

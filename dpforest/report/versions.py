@@ -1,0 +1,25 @@
+"""Versions of Python and of the libraries that a run rests on, as a report has them."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from functools import cache
+from importlib import metadata
+
+_LIBRARIES = ("numpy", "numba", "scikit-learn", "pydantic", "narwhals")
+NOT_INSTALLED = "not installed as a package"
+
+
+@cache
+def library_versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that the run rests on."""
+    # Of the code that runs: an installer's note of a linked checkout may be older.
+    own = str(sys.modules["dpforest"].__version__)
+    versions = {"python": platform.python_version(), "dpforest": own}
+    for name in _LIBRARIES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            versions[name] = NOT_INSTALLED
+    return versions
