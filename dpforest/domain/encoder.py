@@ -234,7 +234,8 @@ class DomainEncoder:
         X : array, list or data frame of shape (n_samples, n_features)
             The table.
         read : sequence of int, optional
-            Places of the features that codes are read of; of others the code may be 0.
+            Places of the features that codes are read of; of others the code may be 0, and their
+            columns are asked for their names and types alone.
 
         Returns
         -------

@@ -136,10 +136,15 @@ class FrameTable:
         return list(self._frame.iter_columns())
 
     def _column(self, index: int) -> Any:
-        """One column, by its place: pandas makes each when it is asked for, which takes long."""
-        if self._frame.implementation.is_pandas():
-            return self._frame[:, index]
-        return self._columns[index]
+        """One column, by its place: pandas makes each when it is asked for, which takes long.
+
+        By its label pandas would call what can be called.
+        """
+        if not self._frame.implementation.is_pandas():
+            return self._columns[index]
+        import narwhals as nw
+
+        return nw.from_native(self._frame.to_native().iloc[:, index], series_only=True)
 
     @cached_property
     def _types(self) -> list[Any]:
@@ -762,15 +767,22 @@ def read_weights(n_records: int, weights: Any) -> NDArray[np.float64] | None:
     """
     if weights is None:
         return None
-    try:
-        read = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        read = np.empty(0)
-    good = read.shape == (n_records,) and np.isfinite(read).all() and (read >= 0).all()
-    if not (good and (read.any() or not n_records)):
+    with np.errstate(all="ignore"):
+        read = _as_doubles(weights)
+        sound = read.shape == (n_records,) and np.isfinite(read.sum()) and (read >= 0).all()
+    if not (sound and (read.any() or not n_records)):
         rule = "must be one finite number of at least 0 for each record, some of them above 0"
         raise_alone(ParameterError("sample_weight", Described("weights"), rule, _NO_WEIGHTS))
     return read
+
+
+def _as_doubles(given: Any) -> NDArray[np.float64]:
+    """Numbers as doubles; none where it holds anything else, whose own error may tell a value."""
+    try:
+        array = np.asarray(given)
+        return np.asarray(array if array.dtype.kind in "biufO" else [], dtype=np.float64)
+    except Exception:
+        return np.empty(0)
 
 
 _NO_WEIGHTS = "Pass an array of shape (n,), or leave it out"

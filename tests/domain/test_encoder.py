@@ -115,6 +115,18 @@ def test_of_a_few_features_alone_codes_are_those_of_all(build, read):
     assert np.array_equal(encoder.encode_to_predict(table, [0, 3])[0], every)
 
 
+@pytest.mark.parametrize("labels", [[len, "z", int, str], [lambda _: "z", "z", "y", "x"]])
+def test_columns_of_pandas_are_read_by_their_places_whatever_their_labels(labels):
+    """A label that can be called is no name, and nobody calls it."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(ROWS, columns=pandas.Index(labels, dtype=object))
+    encoder = DomainEncoder(DOMAIN)
+    assert (
+        encoder.encode_to_predict(frame)[0].tolist() == encoder.encode_to_predict(ROWS)[0].tolist()
+    )
+    assert encoder.encode_features(frame)[0].codes.tolist() == CODES
+
+
 def test_of_a_few_features_a_table_is_refused_as_of_all():
     encoder, frame = DomainEncoder(DOMAIN), as_pandas()
     for wrong in (frame.drop(columns="town"), ROWS[:1] + [ROWS[1][:2]], [[1, 2]]):

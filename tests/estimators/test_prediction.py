@@ -335,6 +335,13 @@ def test_labels_that_mean_no_class_are_never_right():
         assert told[0].filename == __file__
 
 
+class Telling:
+    """Weights whose conversion says what they hold."""
+
+    def __array__(self, *_, **__):
+        raise RuntimeError("59 and 60")
+
+
 def test_scores_are_refused_as_predictions_are(make_forest, table):
     X, y = table(60)
     forest = make_forest(random_state=1)
@@ -343,7 +350,9 @@ def test_scores_are_refused_as_predictions_are(make_forest, table):
     forest.fit(X, y)
     assert forest.score(X, y, sample_weight=[2.0] * 60) == forest.score(X, y)
     wrong = ([np.nan] * 60, [-1.0] + [1.0] * 59, [0.0] * 60, ["a"] * 60, np.ones((60, 1)))
-    for weights in (*wrong, [1.0] * 59, 1.0, {}, [[1.0], [1.0, 2.0]]):
+    large = ([10**400] * 60, [1e308] * 60, np.full(60, 1e4000, dtype=np.longdouble))
+    others = (np.full(60, 1 + 1j), np.full(60, np.datetime64(1, "D")), Telling())
+    for weights in (*wrong, *large, *others, [1.0] * 59, 1.0, {}, [[1.0], [1.0, 2.0]]):
         with pytest.raises(ParameterError, match="^sample_weight=weights: must be") as refused:
             forest.score(X, y, sample_weight=weights)
         assert not re.search(r"60|59|nan", str(refused.value))
