@@ -187,6 +187,19 @@ def test_an_end_is_found_without_newtons_method(what, nearness, monkeypatch):
     check(objective, calibration.largest_gradient * nearness)
 
 
+@pytest.mark.parametrize("share", [2, 30, 500])
+def test_what_is_certified_is_as_near_as_was_asked_for_wherever_it_begins(share, monkeypatch):
+    calibration = calibrated(1, (2, 1))
+    objective = objective_of(table((2, 1), 12), calibration, noise_draws(calibration, 1)[0])
+    start = np.zeros(3)
+    monkeypatch.setattr(minimum, "_roughly", lambda *_: start)
+    hi, lo = objective.gradient(start, np.zeros(3))
+    largest = math.hypot(*(hi + lo)) / share
+    weights, is_certified = newton(objective, largest)
+    exact = [Fraction(weight) for weight in weights.tolist()]
+    assert is_certified and real_length(objective, exact) <= Fraction(largest)
+
+
 def test_gradients_of_two_doubles_are_asked_for_near_the_minimum_alone(monkeypatch):
     calibration = calibrated(1, (2, 1))
     objective = objective_of(table((2, 1), 300), calibration, noise_draws(calibration, 1)[0])
