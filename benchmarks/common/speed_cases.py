@@ -184,7 +184,7 @@ def on_codes(kind: type, table: Coded) -> type:
     class OfCodes(fitting.Fit):
         """A fit of the coded table, whatever it is given."""
 
-        def _read(self, X: Any, y: Any) -> Any:
+        def _read(self, scope: Any, X: Any, y: Any) -> Any:
             return table.records(self.estimator.n_jobs)
 
     class Encoded(kind):  # type: ignore[misc]
