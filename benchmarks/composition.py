@@ -38,10 +38,13 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.fit_plan import table_facts
 from dpforest.estimators.planning import make_plan
 from dpforest.exceptions import BudgetExceeded
+from dpforest.trees.one_shot.plan import Role as OneShotRole
+from dpforest.trees.refitted.plan import Role as RefittedRole
 from dpforest.trees.strategies import STRATEGIES
 from dpforest.verify.replan import Boundless
 
-NOISES = {"refitted": "sums", "one_shot": "leaves"}
+#: By strategy, the role of what is released of leaves.
+NOISES = {"refitted": RefittedRole.SUMS, "one_shot": OneShotRole.LEAVES}
 DELTAS = ("1e-6", "1e-9")
 EPSILONS = ("0.1", "0.5", "1", "2", "5", "10")
 
@@ -70,8 +73,14 @@ def _ratio(name: str, facts: Any, epsilon: Fraction, delta: Fraction) -> tuple[f
     start = time.perf_counter()
     whole: Any = learner.plan(facts, LearnerBudget(epsilon, delta, certified=True))
     seconds = time.perf_counter() - start
-    noises = [getattr(plan, NOISES[name]).sigma_squared for plan in (whole, plain)]
-    return math.sqrt(noises[0] / noises[1]), seconds
+    return math.sqrt(_variance(whole, NOISES[name]) / _variance(plain, NOISES[name])), seconds
+
+
+def _variance(plan: Any, role: str) -> Fraction:
+    """Variance of the noise of a role, which all its releases have."""
+    releases = (release for one in plan.rounds for release in one.releases)
+    (found,) = {release.event.sigma_squared for release in releases if release.role == role}
+    return found
 
 
 def shared_table() -> None:

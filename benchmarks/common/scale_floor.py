@@ -69,9 +69,9 @@ def _buys(plan: Any, role: str) -> bool:
 
 def _multinomial(plan: Any) -> Work:
     """The root once for all trees, below it half of the records: siblings are subtracted."""
-    depth = plan.tree.depth
-    updates = FEATURES + plan.n_trees * ((depth - 1) * FEATURES / 2 + 1)
-    return Work(updates, plan.n_trees * depth)
+    trees, depth = plan.shape.n_trees, plan.shape.depth
+    updates = FEATURES + trees * ((depth - 1) * FEATURES / 2 + 1)
+    return Work(updates, trees * depth)
 
 
 def rates() -> dict[str, float]:

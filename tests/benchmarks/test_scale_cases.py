@@ -1,4 +1,4 @@
-"""What the benchmark of scale watches is there: the passes of streams, and those of Dask."""
+"""Fits and floors of the benchmark of scale, and the passes that it watches."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from common import scale_cases, scale_dask
 from dpforest.records.streams.passes import StreamedRecords
 
 pytest.importorskip("pyarrow")
+
+
+@pytest.mark.parametrize("kind", ["one_shot", "refitted", "multinomial"])
+def test_fits_in_memory_have_a_floor(kind, monkeypatch):
+    monkeypatch.setattr(scale_cases, "rates", lambda: {"updates": 1e9, "steps": 1e9})
+    found = scale_cases.in_memory(kind, 5_000)
+    assert found["seconds"] > 0 and found["floor_cpu_seconds"] > 0
 
 
 # The domain declares the records of the whole benchmark.
