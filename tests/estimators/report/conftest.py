@@ -124,11 +124,12 @@ MAKERS = {
     "curves at once, of a large count": lambda: private("additive", rows=None, epsilon=2),
     "refitted, of a count": lambda: private("refitted", rows=None, delta=1e-6),
     "waits for a count, in rho": lambda: private("one_shot", rows=None, delta=1e-6),
+    "waits for a large count, in rho": lambda: private("one_shot", rows=None, delta=1e-6),
 }
 
 
 #: Of so many records that a plan for the few that noise may make of none is another one.
-LARGE = {"curves at once, of a large count"}
+LARGE = {"curves at once, of a large count", "waits for a large count, in rho"}
 
 
 def fit(name: str) -> Any:
