@@ -176,7 +176,7 @@ class RuleModel(LogOddsModel):
 
     def _looks_at(self, feature: int) -> bool:
         """Say if any cut is of a feature."""
-        return any(node and feature in node.direction.features for node in self.nodes)
+        return feature in self.features_read()
 
     def partial_scores_of(
         self, models: Sequence[Any], feature: int, facts: TableFacts
