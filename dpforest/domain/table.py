@@ -136,9 +136,10 @@ class FrameTable:
         return list(self._frame.iter_columns())
 
     def _column(self, index: int) -> Any:
-        """One column, by its place: pandas makes each when it is asked for, which takes long.
+        """One column of the frame.
 
-        By its label pandas would call what can be called.
+        Of pandas each is made when it is asked for, which takes long, and by its place: a label
+        that can be called would be called.
         """
         if not self._frame.implementation.is_pandas():
             return self._columns[index]

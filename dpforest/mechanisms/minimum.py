@@ -51,9 +51,11 @@ def certified_minimum(objective: NoisyObjective, largest: float) -> list[Fractio
     -----
     **Claim**: it ends, and raises nothing, for all records and all noise. **Proof**:
 
-    1. *Newton's method in doubles* ends by itself: it goes on while lengths are halved from time to
-       time, which doubles can be about 2,000 times. In real numbers too it need not find the
-       minimum, since a step that ends where the slope is a half of what it was may have gone up.
+    1. *Newton's method in doubles* ends by itself. It runs twice, by gradients in doubles and then
+       by those of two doubles, which are certified. Each run goes on while lengths are halved from
+       time to time, which doubles can be about 2,000 times. In real numbers too it need not find
+       the minimum, since a step that ends where the slope is a half of what it was may have gone
+       up.
     2. *The search*, `shortest`, takes a place only where the gradient is shorter by a share: by a
        quarter of 2^-12 at least, or by m / (4 M), m and M the least and the largest second
        derivative. Bounds on lengths count its errors. So after finitely many places it has the
