@@ -90,19 +90,17 @@ def newton(objective: NoisyObjective, largest: float) -> tuple[NDArray[np.float6
     is_certified : bool
         Whether that is as short as was asked for.
     """
-    best, rests = _roughly(objective, largest), np.zeros(objective.ridge.size)
-    shortest_yet = math.inf
+    rests = np.zeros(objective.ridge.size)
 
     def gradient(weights: NDArray[np.float64], _: NDArray[np.float64]) -> NDArray[np.float64]:
         hi, lo = objective.gradient(weights, rests)
         return np.asarray(hi + lo)
 
-    for weights, length in _steps(objective, gradient, best, _PATIENCE):
-        if length + objective.gradient_error(weights) <= largest:
-            return weights, True
-        if length < shortest_yet:
-            best, shortest_yet = weights, length
-    return best, False
+    def is_certified(weights: NDArray[np.float64], length: float) -> bool:
+        return length + objective.gradient_error(weights) <= largest
+
+    begin = _roughly(objective, largest)
+    return _nearest(begin, _steps(objective, gradient, begin, _PATIENCE), is_certified)
 
 
 def _roughly(objective: NoisyObjective, largest: float) -> NDArray[np.float64]:
@@ -110,14 +108,24 @@ def _roughly(objective: NoisyObjective, largest: float) -> NDArray[np.float64]:
 
     Nothing is promised of them: there the steps begin whose gradients are known.
     """
-    best = np.zeros(objective.ridge.size)
+    begin = np.zeros(objective.ridge.size)
+    steps = _steps(objective, objective.rough_gradient, begin, _SHORT_PATIENCE)
+    return _nearest(begin, steps, lambda _, length: length <= largest)[0]
+
+
+def _nearest(
+    best: NDArray[np.float64],
+    places: Iterator[tuple[NDArray[np.float64], float]],
+    is_near: Callable[[NDArray[np.float64], float], bool],
+) -> tuple[NDArray[np.float64], bool]:
+    """The first place that is near enough, or the one with the shortest gradient; and which."""
     shortest_yet = math.inf
-    for weights, length in _steps(objective, objective.rough_gradient, best, _SHORT_PATIENCE):
+    for weights, length in places:
+        if is_near(weights, length):
+            return weights, True
         if length < shortest_yet:
             best, shortest_yet = weights, length
-        if length <= largest:
-            break
-    return best
+    return best, False
 
 
 def _steps(
