@@ -8,8 +8,6 @@ from contextlib import contextmanager, suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.caps import open_capped
 from dpforest.accounting.certificates import Certificate
@@ -34,7 +32,7 @@ from dpforest.accounting.verify import claimed_loss, sole_certificate
 from dpforest.checks import check_n_jobs
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.reading import CHECK_REPAIR, reading_records
+from dpforest.domain.reading import CHECK_REPAIR, counting_records, reading_records
 from dpforest.domain.table import read_labels
 from dpforest.estimators.compiling import tell_of_compiling
 from dpforest.estimators.counted import Counted, counted_records, warn_of_few
@@ -370,9 +368,7 @@ class Fit:
 
     def _train(self, scope: Scope, records: Records) -> FitOutcome:
         """Make every request of the plan in ``scope``, and release."""
-        # Arithmetic on released numbers may underflow, which a setting of numpy could make an
-        # error.
-        with records.threads(), np.errstate(all="ignore"):
+        with counting_records(), records.threads():
             self.settled = settle_plan(
                 self.plan, self.source, scope, records, self.search, self.counted
             )
