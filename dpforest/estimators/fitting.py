@@ -33,7 +33,7 @@ from dpforest.checks import check_n_jobs
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.reading import CHECK_REPAIR, counting_records, reading_records
-from dpforest.domain.table import read_labels
+from dpforest.domain.table import placed, read_labels
 from dpforest.estimators.compiling import tell_of_compiling
 from dpforest.estimators.counted import Counted, counted_records, warn_of_few
 from dpforest.estimators.fit_plan import FitPlan, FitRequest
@@ -332,7 +332,8 @@ class Fit:
         with self._charged_on_failure(scope), reading_records("the table", CHECK_REPAIR):
             if isinstance(X, Source):
                 return X.records(self.encoder, n_threads)
-            return MemoryRecords(Table.of(self.encoder.encode(X, y)), n_threads)
+            with placed("the table"):  # what the door let through, and is another one now
+                return MemoryRecords(Table.of(self.encoder.encode(X, y)), n_threads)
 
     @contextmanager
     def _charged_on_failure(self, scope: Scope) -> Iterator[None]:

@@ -196,6 +196,26 @@ def test_such_fits_are_not_without_limit(refused):
         forest.fit(X, y)
 
 
+class Changing:
+    """A table that is read by a library, and is another one each time."""
+
+    def __init__(self, *reads):
+        self.reads = iter(reads)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(next(self.reads))
+
+
+def test_a_table_that_changes_after_the_door_is_no_error_of_parameters():
+    good, longer = [[1.0, 2.0]] * 300, [[1.0, 2.0]] * 301
+    for last, said in (((longer,), "inconsistent"), ((), "cannot be read as a table")):
+        accountant = BudgetAccountant(100)
+        changing = Changing(good, good, *last)
+        with pytest.raises(StreamError, match=f"the table: .*{said}"):
+            planned("one-shot", accountant).fit(changing, [0, 1] * 150)
+        assert accountant.spent.exact.epsilon == 9
+
+
 def test_such_a_fit_is_listed_and_leaves_an_earlier_model(refused):
     X, y, error = refused
     forest = planned("one-shot", None)
