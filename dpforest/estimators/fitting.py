@@ -128,6 +128,8 @@ class Fit:
     around: tuple[str, ...]
     #: Whether records are read pass by pass.
     streamed: bool
+    #: Attributes on columns and their names.
+    features: dict[str, Any]
     plan: FitPlan
     #: The plan that released values led to, where the one before waited for them.
     settled: FitPlan
@@ -163,7 +165,7 @@ class Fit:
                 forget(self.estimator)
                 released = self._train(scope, records)
             few = self._few(released.transcript)
-            self._finish(X, accountant, scope, released, few)
+            self._finish(accountant, scope, released, few)
         reservation.warn()
         # Last of all: a warning that is an error ends a fit that is paid for and whole.
         if few is not None:
@@ -192,6 +194,8 @@ class Fit:
         self.around = around.cautions
         self.encoder = self.given._encoder(self.domain)
         self._check_records(X, y)
+        # Here, since an object of somebody else's is asked for names.
+        self.features = features_in(self.encoder, self.domain, X)
 
     def _keep_parameters(self) -> None:
         """Keep the parameters for the report, as numbers and texts that nobody changes any more."""
@@ -408,7 +412,6 @@ class Fit:
 
     def _finish(
         self,
-        X: Any,
         accountant: BudgetAccountant,
         scope: Scope,
         released: FitOutcome,
@@ -424,7 +427,7 @@ class Fit:
         # All at once, so that nobody sees a released model beside the guarantee of another fit.
         self.estimator.__dict__.update(
             self.estimator._serve(released, self.domain),
-            **features_in(self.domain, X),
+            **self.features,
             domain_=self.domain,
             _encoder_=self.encoder,
             _transcript=released.transcript,
