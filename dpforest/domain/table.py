@@ -443,6 +443,8 @@ def as_known(X: Any) -> Any:
     pandas = sys.modules.get("pandas")
     if pandas is None:
         return X
+    if isinstance(X, pandas.arrays.NumpyExtensionArray):
+        return X.to_numpy()  # a series of it would take another type where all are text
     flat = isinstance(X, pandas.Index) and X.nlevels == 1
     # Also those of other libraries, which nobody but pandas asks for their values.
     return pandas.Series(X) if flat or isinstance(X, pandas.api.extensions.ExtensionArray) else X
