@@ -34,7 +34,6 @@ from dpforest.accounting.requests import Granted, PricedRequests, read_probabili
 from dpforest.accounting.requests import Request as Request
 from dpforest.exceptions import (
     BudgetExceeded,
-    DPForestError,
     ParameterError,
     ParameterTypeError,
     ScopeError,
@@ -291,7 +290,7 @@ class Scope:
             try:
                 changes = child._changes(child._inner)
                 self._check(changes, child._charge(child._composed))
-            except DPForestError:
+            except BaseException:  # an interrupt as well: a child that is not charged fits no total
                 del self._children[label]
                 raise
             self._commit(changes)

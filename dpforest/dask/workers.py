@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpforest.dask.questions import Questions, opened
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.reading import PASSED, reading_records, unreadable
+from dpforest.domain.reading import PASSED, is_of_cluster, reading_records, unreadable
 from dpforest.exceptions import (
     DPForestError,
     InvalidRecordError,
@@ -166,7 +166,7 @@ def reading_partitions() -> Iterator[None]:
     except PASSED:
         raise
     except BaseException as error:
-        if type(error).__module__.split(".")[0] == "distributed":
+        if is_of_cluster(error):
             raise
         raise_alone(unreadable("a partition", error, _ALONE))
 

@@ -162,6 +162,11 @@ class DomainEncoder:
         table = read_table(X, self.domain.feature_names)
         return is_read_by_position(table, self.domain.feature_names)
 
+    def reads_by_name(self, X: Any) -> bool:
+        """Say if a table, of a width that was checked, is read by the declared names."""
+        names = self.domain.feature_names
+        return bool(read_by_name(read_table(X, names).names, names))
+
     @quietly
     def encode(self, X: Any, y: Any) -> EncodedTable:
         """Encode a table with its labels, without the records that are dropped.

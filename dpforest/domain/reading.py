@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 #: Repair where records cannot be read.
 CHECK_REPAIR = "Domain.check reads it too, at the curator's desk"
+#: Repair where records were read and cannot be trained on.
+COUNT_REPAIR = "What was set aside stays spent. Where memory ran out, make room before another fit"
 _NO_MORE: Any = object()
 #: Errors that pass: our own, which hold no value, and what ends a process or a generator.
 PASSED = (DPForestError, KeyboardInterrupt, SystemExit, GeneratorExit)
@@ -61,6 +63,35 @@ def reading_records(place: str, repair: str) -> Iterator[None]:
         raise_alone(unreadable(place, error, repair))
 
 
+@contextmanager
+def counting_records() -> Iterator[None]:
+    """Train on records quietly, and turn an error that may tell of them into one that does not.
+
+    Where memory runs out numpy tells the shape of the array that it had no room for, and so how
+    many records there are. A warning that somebody made an error passes, and so does an assertion
+    of ours: neither has anything of a record.
+
+    Raises
+    ------
+    StreamError
+        It names the type of the error alone. Errors of our own, and of a cluster, pass.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except (*PASSED, Warning, AssertionError):
+        raise
+    except BaseException as error:
+        if is_of_cluster(error):
+            raise
+        raise_alone(unreadable("the records", error, COUNT_REPAIR, "they cannot be counted"))
+
+
+def is_of_cluster(error: BaseException) -> bool:
+    """Say if an error is of Dask's cluster itself, such as a lost worker or a cancelled future."""
+    return type(error).__module__.partition(".")[0] == "distributed"
+
+
 def read_in_turn(
     make: Callable[[], Iterable[T]], place: str, repair: str, each: str = ""
 ) -> Iterator[T]:
@@ -85,6 +116,8 @@ def read_in_turn(
         yield part
 
 
-def unreadable(place: str, error: BaseException, repair: str) -> StreamError:
+def unreadable(
+    place: str, error: BaseException, repair: str, rule: str = "it cannot be read"
+) -> StreamError:
     """Error that stands for another one, by the name of its type."""
-    return StreamError(place, f"it cannot be read ({type(error).__name__})", repair)
+    return StreamError(place, f"{rule} ({type(error).__name__})", repair)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.domain.series import Column, cells_of, is_foreign, pandas_column
+from dpforest.domain.series import Column, cells_of, index_column, is_foreign, pandas_column
 from dpforest.domain.values import are_plain
 from dpforest.exceptions import StreamError
 
@@ -175,7 +175,7 @@ def _names_of(row: Any, kind: type) -> list[str | None]:
     if issubclass(kind, tuple):
         names = _fields_of(kind)
     elif _is_of(kind, "pandas", "Series") and _may_be_names(row.index):
-        names = cells_of(pandas_column(row.index.to_series()))
+        names = cells_of(index_column(row.index))
     elif _is_of(kind, "sqlite3", "Row"):
         names = row.keys()
     return [_text_of_name(name) for name in names]

@@ -102,7 +102,7 @@ def _repeated_of_pandas(series: Any) -> Repeated:
         return Repeated(pandas_column(series))
     if isinstance(dtype, pandas.CategoricalDtype):
         codes = series.cat.codes.to_numpy()
-        return _at_places(pandas_column(series.cat.categories.to_series()), codes, codes == -1)
+        return _at_places(index_column(series.cat.categories), codes, codes == -1)
     if isinstance(dtype, pandas.ArrowDtype) or getattr(dtype, "storage", "") == "pyarrow":
         return repeated_texts(series.array.__arrow_array__())
     return Repeated(pandas_column(series))
@@ -184,6 +184,14 @@ def pandas_column(series: Any) -> Column:
         return _pandas_column(series)
     with reading_records(_FOREIGN, CONVERT):
         return _pandas_column(series)
+
+
+def index_column(index: Any) -> Column:
+    """Values of an index of pandas, in its own type.
+
+    Its ``to_series`` takes another one where all are text, and text that is no UTF-8 has none.
+    """
+    return pandas_column(sys.modules["pandas"].Series(index, dtype=index.dtype))
 
 
 def is_time_of_pandas(dtype: Any) -> bool:

@@ -10,13 +10,15 @@ import contextlib
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from functools import cached_property
+from functools import cached_property, wraps
 from os import PathLike
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.call_stack import callers_stacklevel
+from dpforest.domain.reading import PASSED
 from dpforest.domain.rows import (
     RowTable,
     cells_of_array,
@@ -47,6 +49,9 @@ from dpforest.exceptions import (
     raise_alone,
 )
 from dpforest.observation import observe_read
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Table(Protocol):
@@ -238,6 +243,33 @@ def _refuse_times(name: str) -> NoReturn:
     )
 
 
+def _opening(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate what opens an object: what the object's own code raises is an error without words.
+
+    They may quote a value, or tell the row that was come to. A warning that somebody made an error
+    is ours, and passes.
+    """
+
+    def decorate(open_it: Callable[P, R]) -> Callable[P, R]:
+        @wraps(open_it)
+        def opened(*given: P.args, **named: P.kwargs) -> R:
+            try:
+                return open_it(*given, **named)
+            except (*PASSED, Warning):
+                raise
+            except BaseException:
+                raise_alone(ParameterTypeError(name, Described("an object"), _RAISED, _GO_THROUGH))
+
+        return opened
+
+    return decorate
+
+
+_RAISED = "cannot be read, since its own code raised an error"
+_GO_THROUGH = "Go through it without dpforest to see why, or pass an array or a frame"
+
+
+@_opening("X")
 def read_table(X: Any, declared: Sequence[str] | None = None) -> Table:
     """Open a table for reading by column; see `Table`.
 
@@ -411,6 +443,8 @@ def as_known(X: Any) -> Any:
     pandas = sys.modules.get("pandas")
     if pandas is None:
         return X
+    if isinstance(X, pandas.arrays.NumpyExtensionArray):
+        return X.to_numpy()  # a series of it would take another type where all are text
     flat = isinstance(X, pandas.Index) and X.nlevels == 1
     # Also those of other libraries, which nobody but pandas asks for their values.
     return pandas.Series(X) if flat or isinstance(X, pandas.api.extensions.ExtensionArray) else X
@@ -601,6 +635,7 @@ def _column_of_labels(opened: Any) -> Column:
     return _array_column(opened) if isinstance(opened, np.ndarray) else series_column(opened)
 
 
+@_opening("y")
 def open_labels(
     y: Any, estimator_name: str, check: bool = False, features: Sequence[str] = ()
 ) -> Any:
@@ -728,7 +763,7 @@ def _warn_column_vector() -> None:
         "A column-vector y was passed when a 1d array was expected. "
         "Please change the shape of y to (n_samples, ), for example using ravel().",
         DataConversionWarning,
-        stacklevel=5,
+        stacklevel=callers_stacklevel(),
     )
 
 

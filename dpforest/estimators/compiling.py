@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
 from multiprocessing import current_process
 from pkgutil import iter_modules
@@ -46,11 +47,14 @@ def tell_of_compiling(strategy: str) -> None:
         return
     _seen.add(strategy)
     if not _is_kept(strategy):
-        print(_LINE.format(strategy=strategy), file=sys.stderr, flush=True)
+        with suppress(OSError, ValueError):  # a terminal that was closed must not end a fit
+            print(_LINE.format(strategy=strategy), file=sys.stderr, flush=True)
 
 
 def _somebody_waits() -> bool:
     if sys.stderr is None or current_process().name != "MainProcess":
+        return False
+    if getattr(sys.stderr, "closed", False):
         return False
     return "ipykernel" in sys.modules or bool(getattr(sys.stderr, "isatty", bool)())
 

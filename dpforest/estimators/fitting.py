@@ -8,8 +8,6 @@ from contextlib import contextmanager, suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.caps import open_capped
 from dpforest.accounting.certificates import Certificate
@@ -34,8 +32,8 @@ from dpforest.accounting.verify import claimed_loss, sole_certificate
 from dpforest.checks import check_n_jobs
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.reading import CHECK_REPAIR, reading_records
-from dpforest.domain.table import read_labels
+from dpforest.domain.reading import CHECK_REPAIR, counting_records, reading_records
+from dpforest.domain.table import placed, read_labels
 from dpforest.estimators.compiling import tell_of_compiling
 from dpforest.estimators.counted import Counted, counted_records, warn_of_few
 from dpforest.estimators.fit_plan import FitPlan, FitRequest
@@ -130,6 +128,8 @@ class Fit:
     around: tuple[str, ...]
     #: Whether records are read pass by pass.
     streamed: bool
+    #: Attributes on columns and their names.
+    features: dict[str, Any]
     plan: FitPlan
     #: The plan that released values led to, where the one before waited for them.
     settled: FitPlan
@@ -165,7 +165,7 @@ class Fit:
                 forget(self.estimator)
                 released = self._train(scope, records)
             few = self._few(released.transcript)
-            self._finish(X, accountant, scope, released, few)
+            self._finish(accountant, scope, released, few)
         reservation.warn()
         # Last of all: a warning that is an error ends a fit that is paid for and whole.
         if few is not None:
@@ -194,6 +194,8 @@ class Fit:
         self.around = around.cautions
         self.encoder = self.given._encoder(self.domain)
         self._check_records(X, y)
+        # Here, since an object of somebody else's is asked for names.
+        self.features = features_in(self.encoder, self.domain, X)
 
     def _keep_parameters(self) -> None:
         """Keep the parameters for the report, as numbers and texts that nobody changes any more."""
@@ -334,7 +336,8 @@ class Fit:
         with self._charged_on_failure(scope), reading_records("the table", CHECK_REPAIR):
             if isinstance(X, Source):
                 return X.records(self.encoder, n_threads)
-            return MemoryRecords(Table.of(self.encoder.encode(X, y)), n_threads)
+            with placed("the table"):  # what the door let through, and is another one now
+                return MemoryRecords(Table.of(self.encoder.encode(X, y)), n_threads)
 
     @contextmanager
     def _charged_on_failure(self, scope: Scope) -> Iterator[None]:
@@ -370,9 +373,7 @@ class Fit:
 
     def _train(self, scope: Scope, records: Records) -> FitOutcome:
         """Make every request of the plan in ``scope``, and release."""
-        # Arithmetic on released numbers may underflow, which a setting of numpy could make an
-        # error.
-        with records.threads(), np.errstate(all="ignore"):
+        with counting_records(), records.threads():
             self.settled = settle_plan(
                 self.plan, self.source, scope, records, self.search, self.counted
             )
@@ -411,7 +412,6 @@ class Fit:
 
     def _finish(
         self,
-        X: Any,
         accountant: BudgetAccountant,
         scope: Scope,
         released: FitOutcome,
@@ -427,7 +427,7 @@ class Fit:
         # All at once, so that nobody sees a released model beside the guarantee of another fit.
         self.estimator.__dict__.update(
             self.estimator._serve(released, self.domain),
-            **features_in(self.domain, X),
+            **self.features,
             domain_=self.domain,
             _encoder_=self.encoder,
             _transcript=released.transcript,

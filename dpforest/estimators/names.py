@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import validate_data
 from dpforest.call_stack import callers_stacklevel
 from dpforest.checks import warn_of_lacking_names
 from dpforest.domain.domain import Domain
+from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.rows import are_read_by_name
 from dpforest.exceptions import (
     ColumnsByPositionWarning,
@@ -24,10 +26,10 @@ from dpforest.records.streams.base import Source
 from dpforest.searches import running_search, warn_in_search
 
 
-def features_in(domain: Domain, X: Any) -> dict[str, Any]:
-    """Width and, where columns were read by name, the names that the domain declares."""
+def features_in(encoder: DomainEncoder, domain: Domain, X: Any) -> dict[str, Any]:
+    """Width and, where columns are read by name, the names that the domain declares."""
     found: dict[str, Any] = {"n_features_in_": domain.n_features}
-    if X.named if isinstance(X, Source) else _names_fit(domain, X):
+    if X.named if isinstance(X, Source) else _names_fit(encoder, domain, X):
         found |= declared_names(domain)
     return found
 
@@ -109,9 +111,9 @@ def warn_of_times(features: tuple[str, ...]) -> None:
     warn_in_search(text, ColumnsOfTimesWarning, running_search(None), key=listed, stacklevel=level)
 
 
-def _names_fit(domain: Domain, X: Any) -> bool:
-    """Say if a table has all declared names."""
-    return set(domain.feature_names) <= set(table_names(X) or ())
+def _names_fit(encoder: DomainEncoder, domain: Domain, X: Any) -> bool:
+    """Say if a table has all declared names, and is read by them."""
+    return set(domain.feature_names) <= set(table_names(X) or ()) and encoder.reads_by_name(X)
 
 
 def table_names(X: Any) -> tuple[str, ...] | None:
@@ -121,10 +123,10 @@ def table_names(X: Any) -> tuple[str, ...] | None:
     place = "column_names" if hasattr(type(X), "column_names") else "columns"
     # A lazy frame of polars warns where it is asked for its columns, which are its schema's.
     lazy = hasattr(type(X), "collect") and hasattr(type(X), "collect_schema")
-    names = X.collect_schema().names() if lazy else getattr(X, place, None)
-    if names is None or callable(names):
-        return None
-    found = _listed(names)
+    found: tuple[Any, ...] = (None,)
+    with suppress(Exception):  # what an object of somebody else's calls so need not be names
+        names = X.collect_schema().names() if lazy else getattr(X, place, None)
+        found = (None,) if names is None or callable(names) else _listed(names)
     return found if all(isinstance(name, str) for name in found) else None
 
 

@@ -1,8 +1,13 @@
-"""Progress bars: they count parts and passes, never records."""
+"""Progress bars: they count parts and passes, never records.
+
+A fit is paid for before its bar is drawn, so nothing that becomes of the bar ends it: standard
+error may be closed, be none, or be on a disk that is full.
+"""
 
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,7 +25,8 @@ class _Progress:
         if shown:
             from tqdm import tqdm
 
-            self._bar = tqdm(total=total, bar_format=_FORMAT + unit, mininterval=0, miniters=1)
+            with suppress(Exception):
+                self._bar = tqdm(total=total, bar_format=_FORMAT + unit, mininterval=0, miniters=1)
 
     def over(self, records: Records) -> Records:
         """Records that are gone through under this bar."""
@@ -31,7 +37,7 @@ class _Progress:
 
     def _step(self) -> None:
         if self._bar is not None:
-            with self._lock:
+            with self._lock, suppress(Exception):
                 self._bar.update(1)
 
     def __enter__(self) -> Self:
@@ -44,7 +50,8 @@ class _Progress:
         traceback: TracebackType | None,
     ) -> None:
         if self._bar is not None:
-            self._bar.close()
+            with suppress(Exception):
+                self._bar.close()
 
 
 class PartProgress(_Progress):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
 
@@ -17,9 +18,12 @@ def library_versions() -> dict[str, str]:
     # Of the code that runs: an installer's note of a linked checkout may be older.
     own = str(sys.modules["dpforest"].__version__)
     versions = {"python": platform.python_version(), "dpforest": own}
-    for name in _LIBRARIES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            versions[name] = NOT_INSTALLED
-    return versions
+    return versions | {name: _version_of(name) for name in _LIBRARIES}
+
+
+def _version_of(name: str) -> str:
+    """Version of a library; an installer may have left an empty note, which has none."""
+    found: str | None = None
+    with suppress(Exception):  # a fit that is paid for must not end here
+        found = metadata.version(name)
+    return found or NOT_INSTALLED

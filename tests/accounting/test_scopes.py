@@ -19,6 +19,8 @@ from dpforest.accounting import (
     Request,
 )
 from dpforest.accounting.rationals import mixture_epsilon
+from dpforest.accounting.scopes import Scope
+from dpforest.accounting.verify import verify_composition
 from dpforest.exceptions import (
     BudgetExceeded,
     DPForestError,
@@ -394,6 +396,21 @@ def lines_run(work) -> int:
 
 #: Three times as many requests run three times as many lines, and some more.
 MOST_TIMES = 3.3
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, BudgetExceeded])
+def test_a_scope_whose_opening_is_cut_short_is_not_there(error, accountant, monkeypatch):
+    def cut_short(*_):
+        raise error(1, 0) if error is BudgetExceeded else error
+
+    reserve = PrivacyLoss.pure(F(1, 2))
+    with monkeypatch.context() as patched, pytest.raises(error):
+        patched.setattr(Scope, "_check", cut_short)
+        accountant.open_scope("fit", reserve)
+    assert verify_composition(accountant.composition()) == ()
+    assert not accountant.composition().children and accountant.loss == PrivacyLoss()
+    with accountant.open_scope("fit", reserve):
+        assert accountant.loss == reserve
 
 
 def test_work_of_a_request_does_not_grow_with_the_requests_before():

@@ -77,6 +77,17 @@ def pandas_categories():
     return pd.Series(pd.Categorical._simple_new(codes, kind), name="word")
 
 
+#: Half of a character, as Python makes of bytes that are no UTF-8: text that Arrow has not.
+HALF = np.array(["\udcff secret", "x", None], dtype=object)
+
+
+def halves() -> Iterator[tuple[str, object]]:
+    yield "objects", pd.Series(HALF, dtype=object, name="word")
+    kind = pd.CategoricalDtype(pd.Index(HALF[:2], dtype=object))
+    yield "categories", pd.Series(pd.Categorical.from_codes([0, 1, -1], dtype=kind), name="word")
+    yield "text", pd.Series(HALF, dtype="string[python]", name="word")
+
+
 def polars_columns() -> Iterator[tuple[str, object]]:
     text = pl.from_arrow(pa.table({"word": NO_TEXT}))["word"]
     yield "text", text
@@ -88,6 +99,7 @@ SERIES = {
     **{f"pandas: {name}": as_pandas(array) for name, array in ARROW.items()},
     "pandas: text": pd.Series(pd.array(NO_TEXT, "string[pyarrow]"), name="word"),
     "pandas: categories": pandas_categories(),
+    **{f"pandas: half a character in {name}": series for name, series in halves()},
     **{f"polars: {name}": series for name, series in polars_columns()},
 }
 COLUMNS = {**{f"Arrow: {name}": array for name, array in ARROW.items()}, **SERIES}
@@ -336,6 +348,16 @@ def test_names_of_a_row_are_not_asked_of_such_a_type():
     Names.asked = False
     codes, _ = DomainEncoder(ROW_DOMAIN).encode_to_predict([row])
     assert codes.tolist() == [[0, 1, 0]] and not Names.asked
+
+
+def test_half_a_character_among_names_of_a_row_or_in_an_array_of_pandas_means_nothing():
+    names = pd.Index(["a", "b", "c", "\udcff secret"], dtype=object)
+    rows = [["y"] * 3, pd.Series(["x"] * 4, index=names), ["x"] * 3]
+    _, kept = DomainEncoder(ROW_DOMAIN).encode_features(rows)
+    assert kept.tolist() == [True, True, True]
+    for labels in (pd.Series(HALF, dtype=object).array, pd.Index(HALF, dtype=object)):
+        ENCODER.check(pd.DataFrame({"word": ["x", "y", "x"]}), labels)
+        assert ENCODER.encode_labels(labels).tolist() == [-1, 0, -1]
 
 
 def test_neither_does_a_fit_s_check_look_at_labels():

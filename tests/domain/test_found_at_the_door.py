@@ -9,6 +9,7 @@ import pytest
 
 from dpforest.domain import CategoricalFeature, Domain, DomainEncoder, NumericFeature
 from dpforest.domain.values import meaning_of
+from dpforest.exceptions import ParameterTypeError
 
 PARTS = (0.0, -0.0, 1.0, math.nan, math.inf, -math.inf)
 ENCODER = DomainEncoder(
@@ -65,6 +66,60 @@ def test_a_sequence_of_any_class_is_read_row_by_row():
     assert np.array_equal(plain.matrix.codes, encoder.encode(rows, labels).matrix.codes)
     assert np.array_equal(plain.matrix.codes, more.matrix.codes)
     assert np.array_equal(plain.labels, more.labels)
+
+
+class Unsteady(Rows):
+    """Rows that are made when somebody asks for them, of which one cannot be made."""
+
+    error = ValueError
+
+    def __getitem__(self, place):
+        if place == 1:
+            raise self.error(f"secret 4711 in row {place}")
+        return self.rows[place]
+
+
+class Raising(list):
+    """A list whose methods are its own."""
+
+    def __iter__(self):
+        raise KeyError("secret 4711")
+
+
+class Odd(type):
+    """A class that raises where it is asked for what it can do."""
+
+    def __getattr__(cls, name):
+        raise RuntimeError(f"secret 4711: {name}")
+
+
+@pytest.mark.parametrize("error", [ValueError, MemoryError, "panic"])
+def test_what_an_objects_own_code_raises_is_told_without_its_words(error, monkeypatch):
+    if error == "panic":
+        error = type("PanicException", (BaseException,), {})
+    monkeypatch.setattr(Unsteady, "error", error)
+    rows, labels = [[1, "a"], [2, "b"]], [0, 1]
+    odd = Odd("Odd", (), {})()
+    for table, given in (
+        (Unsteady(rows), labels), (Raising(rows), labels), (odd, labels),
+        (rows, Unsteady(labels)), (rows, Raising(labels)), (rows, odd),
+    ):  # fmt: skip
+        for read in (ENCODER.check, ENCODER.encode):
+            with pytest.raises(ParameterTypeError, match="its own code raised") as caught:
+                read(table, given)
+            assert "4711" not in str(caught.value)
+            assert caught.value.__context__ is caught.value.__cause__ is None
+    for table in (Unsteady(rows), Raising(rows), odd):
+        with pytest.raises(ParameterTypeError, match="its own code raised"):
+            ENCODER.encode_to_predict(table)
+
+
+def test_a_reader_that_is_interrupted_ends():
+    class Slow(Unsteady):
+        error = KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ENCODER.check(Slow([[1, "a"], [2, "b"]]))
 
 
 class AsksNothing:

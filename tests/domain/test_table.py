@@ -210,7 +210,7 @@ def test_a_column_of_labels_is_flattened_with_a_warning():
     for labels in (y[:, None], pandas.DataFrame({"y": y})):
         with pytest.warns(DataConversionWarning, match="A column-vector y was passed") as caught:
             ENCODER.check(GOOD, labels)
-        assert len(caught) == 1
+        assert len(caught) == 1 and caught[0].filename == __file__
         # At the door alone: one for each batch would tell how many there are.
         assert ENCODER.encode(GOOD, labels).labels.tolist() == y.tolist()
         assert ENCODER.encode_labels(labels).tolist() == y.tolist()

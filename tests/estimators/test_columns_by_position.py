@@ -94,3 +94,32 @@ def test_a_lazy_frame_is_refused_in_our_words_alone(kind, y, named):
     for table in (lazy, narwhals.from_native(lazy)):
         with pytest.raises(ParameterTypeError, match="a lazy frame holds no values. Collect it"):
             forest.predict(table)
+
+
+class Unknown:
+    """A table of a library that nobody knows here: numpy makes an array of it."""
+
+    columns = ("bp", "age")
+
+    def __array__(self, dtype=None, copy=None):
+        return X
+
+
+class Wide(Unknown):
+    columns = 2
+
+
+class Nameless(Unknown):
+    @property
+    def columns(self):
+        raise ValueError("secret 4711")
+
+
+@pytest.mark.parametrize("table", [Unknown(), Wide(), Nameless()])
+@pytest.mark.parametrize(("kind", "y"), FORESTS)
+def test_what_is_read_by_position_gives_no_names_and_ends_no_fit(kind, y, table):
+    forest = kind(epsilon=1, domain=DOMAIN, random_state=0).fit(table, y)
+    alike = kind(epsilon=1, domain=DOMAIN, random_state=0).fit(X, y)
+    assert not hasattr(forest, "feature_names_in_") and forest.n_features_in_ == 2
+    assert forest.fingerprint_ == alike.fingerprint_
+    assert np.array_equal(forest.predict(table), alike.predict(X))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 from dpforest import Domain, PrivateForestClassifier
 from dpforest.estimators import compiling
+from dpforest.streams import BatchStream
 
 TELL = """
 from dpforest.estimators import compiling
@@ -88,3 +90,47 @@ def test_a_log_and_a_worker_get_nothing(capsys, monkeypatch):
     assert compiling._is_kept("one_shot")  # numba's own parts are gone
     monkeypatch.setattr(sys, "stderr", None)
     assert not compiling._somebody_waits()
+
+
+class Gone(io.StringIO):
+    """A terminal that was closed after so many writings."""
+
+    left = 0
+
+    def isatty(self):
+        return True
+
+    def write(self, text):
+        if self.left == 0:
+            raise OSError("no space is left, or nobody listens")
+        self.left -= 1
+        return len(text)
+
+
+def closed():
+    file = io.StringIO()
+    file.close()
+    return file
+
+
+def soon_gone():
+    file = Gone()
+    file.left = 5
+    return file
+
+
+@pytest.mark.parametrize("verbose", [0, 1])
+@pytest.mark.parametrize("error", [lambda: None, closed, Gone, soon_gone])
+def test_no_fit_that_is_paid_for_ends_with_its_standard_error(error, verbose, unseen, monkeypatch):
+    monkeypatch.setattr(compiling, "_is_kept", lambda strategy: False)
+    domain = Domain(features={"a": (0, 1)}, classes=[0, 1], approximate_rows=9999)
+    records = [[0.5], [0.1]] * 30, [0, 1] * 30
+    stream = BatchStream([records])
+    for given in (records, (stream,)):
+        forest = PrivateForestClassifier(
+            epsilon=9, domain=domain, strategy="one_shot", verbose=verbose
+        )
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "stderr", error())
+            forest.fit(*given)
+        assert forest.guarantee_.status == "holds"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -19,12 +20,17 @@ from dpforest import (
     StreamError,
     verify_report,
 )
+from dpforest.accounting.releases import PlanError
 from dpforest.accounting.verify import verify_composition
 from dpforest.domain import values
+from dpforest.domain.reading import counting_records
 from dpforest.estimators import fitting
 from dpforest.estimators.fitting import Fit
-from dpforest.exceptions import RepeatedFitWarning
+from dpforest.exceptions import FewRecordsWarning, GrantError, RepeatedFitWarning
+from dpforest.records.base import MemoryRecords
+from dpforest.records.streams.passes import StreamedRecords
 from dpforest.report import record
+from dpforest.streams import BatchStream
 
 
 @pytest.fixture
@@ -190,6 +196,26 @@ def test_such_fits_are_not_without_limit(refused):
         forest.fit(X, y)
 
 
+class Changing:
+    """A table that is read by a library, and is another one each time."""
+
+    def __init__(self, *reads):
+        self.reads = iter(reads)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(next(self.reads))
+
+
+def test_a_table_that_changes_after_the_door_is_no_error_of_parameters():
+    good, longer = [[1.0, 2.0]] * 300, [[1.0, 2.0]] * 301
+    for last, said in (((longer,), "inconsistent"), ((), "cannot be read as a table")):
+        accountant = BudgetAccountant(100)
+        changing = Changing(good, good, *last)
+        with pytest.raises(StreamError, match=f"the table: .*{said}"):
+            planned("one-shot", accountant).fit(changing, [0, 1] * 150)
+        assert accountant.spent.exact.epsilon == 9
+
+
 def test_such_a_fit_is_listed_and_leaves_an_earlier_model(refused):
     X, y, error = refused
     forest = planned("one-shot", None)
@@ -230,3 +256,46 @@ def test_what_the_curator_asks_for_is_free_in_memory(name, table):
     (fit,) = accountant.composition().children
     assert not (fit.failed or fit.reserve_kept) and accountant.spent.exact.epsilon == 0
     assert forest.fit(good, labels).guarantee_.status == "holds"
+
+
+# -- trainings that ran out of memory -------------------------------------------------------------
+
+
+@pytest.fixture
+def no_memory(monkeypatch):
+    """Counting asks for more than there is, and numpy says for how much."""
+
+    def count(*_):
+        return np.empty(4711 * 10**13)
+
+    for where, names in ((MemoryRecords, ("sealed_total", "look")), (StreamedRecords, ("_sum",))):
+        for name in names:
+            monkeypatch.setattr(where, name, count)
+    with pytest.raises(MemoryError, match="shape .4711"):
+        count()
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_training_without_memory_tells_no_number_of_records(name, no_memory):
+    X, y = [[1.0, 2.0], [3.0, 4.0]] * 150, [0, 1] * 150
+    for given in ((X, y), (BatchStream([(X, y)]),)):
+        accountant = BudgetAccountant(100, 3e-6)
+        if len(given) == 1 and name in ("rules", "on a lattice"):
+            continue  # they need all records at once
+        with pytest.raises(StreamError, match=r"cannot be counted \(MemoryError\)") as caught:
+            planned(name, accountant).fit(*given)
+        assert "4711" not in str(caught.value)
+        assert caught.value.__context__ is caught.value.__cause__ is None
+        assert accountant.spent.exact.rho > 0
+
+
+#: As Dask's are, of the cluster itself.
+Lost = type("KilledWorker", (Exception,), {"__module__": "distributed.scheduler"})
+
+
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt, PlanError, FewRecordsWarning, GrantError, Lost]
+)
+def test_what_is_no_fault_of_records_ends_a_training_as_it_is(error):
+    with pytest.raises(error), counting_records():
+        raise error

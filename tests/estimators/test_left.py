@@ -23,7 +23,7 @@ from dpforest import (
 )
 from dpforest.exceptions import ModelFormatError, ReportError
 from dpforest.report.making import report_digest
-from dpforest.report.versions import library_versions
+from dpforest.report.versions import NOT_INSTALLED, library_versions
 
 FILES = Path(__file__).parent / "left"
 #: What that release predicted for two records.
@@ -104,3 +104,23 @@ def with_its_digest(data):
 def test_a_report_names_the_version_of_the_code_that_runs():
     """Whatever an installer noted when it laid a link to the code."""
     assert library_versions()["dpforest"] == dpforest.__version__
+
+
+@pytest.mark.parametrize("note", [None, "Name: numba\n"])
+def test_what_an_installer_left_behind_ends_no_fit(note, tmp_path, monkeypatch):
+    """An empty folder of notes, or notes without a version, of which Python says None."""
+    notes = tmp_path / "numba-0.dist-info"
+    notes.mkdir()
+    if note is not None:
+        (notes / "METADATA").write_text(note)
+    monkeypatch.syspath_prepend(tmp_path)
+    library_versions.cache_clear()
+    try:
+        versions = library_versions()
+        domain = dpforest.Domain(features={"a": (0, 1)}, classes=[0, 1], approximate_rows=60)
+        forest = dpforest.PrivateForestClassifier(epsilon=9, domain=domain, strategy="one_shot")
+        report = forest.fit([[0.5], [0.1]] * 30, [0, 1] * 30).privacy_report()
+    finally:
+        library_versions.cache_clear()
+    assert versions["numba"] == NOT_INSTALLED and versions["numpy"] == np.__version__
+    verify_report(report, forest)
