@@ -35,6 +35,11 @@ from dpforest.signatures import is_hex, verifier
 from dpforest.strict_json import name_of, read_object
 
 _REPAIR = "Give the JSON of a privacy report of a fit that was charged to a ledger, or an export"
+_CHANGED = (
+    "its digest belongs to another text, so somebody changed it, or a program that formatted the "
+    "file anew wrote its numbers otherwise, such as jq (1 for 1.0): ask for the file as it was "
+    "written"
+)
 
 
 @dataclass(frozen=True)
@@ -139,7 +144,7 @@ def _read(given: Any) -> list[Attestation]:
     if data.get("format") != "dpforest-report":
         raise refuse("it is neither a privacy report nor an export of a ledger")
     if data.pop("digest", None) != digest_of(data):
-        raise refuse("its digest belongs to another text, so somebody changed it")
+        raise refuse(_CHANGED)
     return [_of_report(data, source, refuse)]
 
 

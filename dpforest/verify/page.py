@@ -21,7 +21,14 @@ from dpforest.strict_json import parse_object
 _BEGINS = "<!DOCTYPE html>"
 _VERSION = re.compile(r'<meta name="generator" content="dpforest, page version ([0-9]{1,6})">')
 
-NOT_THE_SAME = "the page is not the one that its JSON makes: its words or its markup were changed"
+NOT_THE_SAME = (
+    "the page is not the one that its JSON makes: its words or its markup were changed (by a "
+    "browser that saved it, or by somebody: ask for the file as it was written)"
+)
+LINE_ENDS = (
+    "the page has other line ends than it was written with, as mail programs and editors make them "
+    "(nothing else differs: ask for the file as it was written, such as in an archive)"
+)
 NO_REPORT = "it is a page that carries no dpforest-report"
 _OTHER_VERSION = (
     "it is of page version {version}, so only the release of dpforest that wrote it can compare "
@@ -68,7 +75,9 @@ def page_problems(page: str, report: PrivacyReport, all_signed: bool) -> list[st
         problem = _OTHER_VERSION.format(version=version, own=PAGE_VERSION)
         return [] if all_signed else [problem]
     remade = report_html(report, _carried_audits(page))
-    return [] if remade == page else [NOT_THE_SAME]
+    if remade == page:
+        return []
+    return [LINE_ENDS if remade == page.replace("\r\n", "\n") else NOT_THE_SAME]
 
 
 def _version(page: str) -> int:

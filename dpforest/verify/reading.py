@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from dpforest.exceptions import (
     Described,
@@ -13,11 +14,16 @@ from dpforest.exceptions import (
     ReportError,
 )
 from dpforest.report.digests import canonical_bytes
-from dpforest.report.report import PrivacyReport
+from dpforest.report.report import PrivacyReport, newer_version
 from dpforest.report.text import BEGINS
 from dpforest.strict_json import json_text, parse_object
 from dpforest.verify.page import carried_report, is_page
 
+#: What programs that read JSON and write it anew do to numbers.
+_OTHER_NUMBERS = (
+    "its numbers are written otherwise than a dpforest-report writes them, as by a program that "
+    "formatted the file anew, such as jq (1 for 1.0: ask for the file as it was written)"
+)
 #: Versions of which everything is worked out again: version 4 lacks what people typed in.
 _VERIFIED = (4, 5)
 
@@ -34,8 +40,8 @@ def read_report(report: PrivacyReport | str | Path) -> tuple[PrivacyReport, str 
     ReportError
         If it is none.
     ParameterError
-        If no file is there that can be read, or it is a report in Markdown. Nothing is said
-        against the report.
+        If no file is there that can be read, it is a report in Markdown, or of a newer release.
+        Nothing is said against the report.
     """
     if isinstance(report, PrivacyReport):
         return _record(report.model_dump_json()), None
@@ -48,16 +54,32 @@ def read_report(report: PrivacyReport | str | Path) -> tuple[PrivacyReport, str 
 
 def _record(text: str) -> PrivacyReport:
     data = parse_object(text, _refused)
+    _check_not_newer(data)
     try:
         record = PrivacyReport.from_json(text)
-        same = canonical_bytes(data) == canonical_bytes(json.loads(record.model_dump_json()))
+        own = json.loads(record.model_dump_json())
+        same = canonical_bytes(data) == canonical_bytes(own)
     except (ModelFormatError, ValueError, RecursionError):
         raise ReportError(("it is not a dpforest-report of this version",)) from None
     if record.version not in _VERIFIED:
         raise EarlierReportError(record.version)
     if same:
         return record
-    raise ReportError(("it is not written as a dpforest-report is",))
+    # To Python 1 and 1.0 are equal.
+    raise ReportError(
+        (_OTHER_NUMBERS if data == own else "it is not written as a dpforest-report is",)
+    )
+
+
+def _check_not_newer(data: dict[str, Any]) -> None:
+    """Refuse a report that only a newer release can judge."""
+    version = newer_version(data)
+    if version:
+        raise ParameterError(
+            "report", Described("what was given"),
+            f"is of format version {version}, which a newer release wrote",
+            "Verify it with that release: nothing is said against the report here",
+        )  # fmt: skip
 
 
 def is_markdown(text: str) -> bool:

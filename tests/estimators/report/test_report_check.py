@@ -13,11 +13,12 @@ import pytest
 
 import dpforest
 import dpforest.dask
-from dpforest import PrivacyReport, ReportError, verify_report
+from dpforest import ParameterError, PrivacyReport, ReportError, verify_report
 from dpforest.accounting import conversion
 from dpforest.accounting.ledger import LossRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.estimators.base import PrivateEstimator
+from dpforest.exceptions import ModelFormatError
 from dpforest.report.digests import digest_of
 from dpforest.report.odds import best_guess
 from dpforest.verify.replan import estimator_of
@@ -211,6 +212,33 @@ def test_numbers_of_another_kind_and_keys_twice_are_found(fitted):
     assert not holds(text.replace(level, '"level": 0.0,', 1))
     for nothing in ("{", "{}", "{" * 10_000, '{"format": "dpforest-report"}'):
         assert not holds(nothing)
+
+
+def test_a_program_that_writes_numbers_anew_is_named(fitted):
+    """jq and JavaScript write 1 for 1.0; nobody is said to have changed what a report says."""
+
+    def anew(part):
+        if isinstance(part, dict):
+            return {key: anew(one) for key, one in part.items()}
+        if isinstance(part, list):
+            return [anew(one) for one in part]
+        return int(part) if isinstance(part, float) and part.is_integer() else part
+
+    data = json.loads(fitted("multinomial").privacy_report().to_json())
+    assert json.dumps(anew(data)) != json.dumps(data)
+    with pytest.raises(ReportError, match="a program that formatted the file anew"):
+        verify_report(json.dumps(anew(data)))
+    assert holds(json.dumps(data, separators=(",", ":"), sort_keys=True))
+
+
+def test_a_report_of_a_newer_release_is_not_called_false(fitted):
+    data = json.loads(fitted("multinomial").privacy_report().to_json())
+    newer = json.dumps(data | {"version": data["version"] + 1, "renewal": "never"})
+    with pytest.raises(ParameterError, match="which a newer release wrote") as caught:
+        verify_report(newer)
+    assert "does not hold" not in str(caught.value)
+    with pytest.raises(ModelFormatError, match="which a newer release wrote"):
+        PrivacyReport.from_json(newer)
 
 
 # -- consistent forgeries -----------------------------------------------------------------------
