@@ -20,9 +20,9 @@ from dpforest.command_line.models import content_of, read_model
 from dpforest.domain.domain import Domain
 from dpforest.estimators.storage import FORMAT as MODEL_FORMAT
 from dpforest.exceptions import PROBLEMS_TOLD, ParameterError, ReportError
+from dpforest.report.carried import is_page
 from dpforest.report.diff import diff_reports
 from dpforest.report.report import PrivacyReport
-from dpforest.verify.page import is_page
 from dpforest.verify.reading import is_markdown
 from dpforest.verify.report import verify_report
 from dpforest.writing import check_new, write_text

@@ -178,7 +178,7 @@ def _void(parser: argparse.ArgumentParser) -> None:
 def _witnesses(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--witness", action="append", default=[], metavar="FILE",
-        help="a privacy report (JSON) that somebody holds, or an export of the ledger; "
+        help="a privacy report that somebody holds (JSON or page), or an export of the ledger; "
         "several times for several",
     )  # fmt: skip
 

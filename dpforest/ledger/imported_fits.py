@@ -20,10 +20,13 @@ from dpforest.exceptions import ModelFormatError, ParameterError
 from dpforest.ledger.amounts import to_units
 from dpforest.ledger.entries import OpenBody
 from dpforest.ledger.facts import domain_digest
+from dpforest.report.carried import report_text
 from dpforest.report.guarantee import Status
+from dpforest.report.header import ReportHeader
 from dpforest.report.making import report_digest
 from dpforest.report.report import PrivacyReport
-from dpforest.strict_json import Refuse, json_text, name_of
+from dpforest.report.utility import utility_cautions
+from dpforest.strict_json import Refuse, name_of
 
 _REPAIR = "Charge it by hand, with ledger.charge_elsewhere(...) and what it cost"
 
@@ -37,7 +40,7 @@ class ImportedFit:
     units : int
         Its price in the currency of the data set.
     digest : str
-        Of the report, so that it is charged once.
+        Of the report without what was typed in, so that the fit is charged once.
     words : str
     guarantee : {"holds", "demonstration", "void", "none"}
         Status of the guarantee that it earned.
@@ -55,7 +58,7 @@ def imported_fit(given: str | PathLike[str], facts: OpenBody) -> ImportedFit:
     Parameters
     ----------
     given : str or path
-        The report's JSON, or its file.
+        The report's JSON or page, or the file of either.
     facts : OpenBody
         Of the data set.
 
@@ -74,12 +77,20 @@ def imported_fit(given: str | PathLike[str], facts: OpenBody) -> ImportedFit:
     amount = _amount(report, loss, facts.currency, refuse)
     units = to_units(amount, facts.currency)
     words = f"{report.estimator}, fitted without the ledger."
-    return ImportedFit(units, report.digest, words, report.guarantee.status)
+    return ImportedFit(units, _digest(report), words, report.guarantee.status)
+
+
+def _digest(report: PrivacyReport) -> str:
+    """Digest that all reports of a fit have, whatever was typed into each."""
+    added = utility_cautions(report.utility)
+    notices = tuple(one for one in report.notices if one.text not in added)
+    untyped = {"header": ReportHeader(), "utility": (), "notices": notices}
+    return report_digest(report.model_copy(update=untyped))
 
 
 def _read(given: Any, refuse: Refuse) -> PrivacyReport:
     try:
-        report = PrivacyReport.from_json(json_text(given, refuse))
+        report = PrivacyReport.from_json(report_text(given, refuse))
     except ModelFormatError as error:
         raise refuse(str(error)) from None
     if report.digest != report_digest(report) or verify_composition(report.composition):

@@ -13,11 +13,12 @@ from dpforest.exceptions import (
     ParameterError,
     ReportError,
 )
+from dpforest.report.carried import is_page
 from dpforest.report.digests import canonical_bytes
 from dpforest.report.report import PrivacyReport, newer_version
 from dpforest.report.text import BEGINS
 from dpforest.strict_json import json_text, parse_object
-from dpforest.verify.page import carried_report, is_page
+from dpforest.verify.page import carried_report
 
 #: What programs that read JSON and write it anew do to numbers.
 _OTHER_NUMBERS = (

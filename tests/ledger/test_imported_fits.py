@@ -14,6 +14,8 @@ from dpforest import (
     Domain,
     MultinomialForestClassifier,
     PrivateForestClassifier,
+    ReportHeader,
+    UtilityFigure,
 )
 from dpforest.__main__ import main
 from dpforest.exceptions import ParameterError
@@ -93,6 +95,25 @@ def test_the_command_charges_a_report_once(ledger, helpers, tmp_path, capsys, mo
         assert main(command) == 2 and "was imported before" in capsys.readouterr().err
         assert main([*command[:-1], "other"]) == 2
         assert made.status("claims").spent == price
+
+
+def test_a_fit_is_charged_once_whatever_was_typed_into_its_reports(ledger, helpers, tmp_path):
+    """As the JSON of one and the page of another, whose header came later."""
+    known, forest = facts(ledger, "rho"), PURE["trees"]
+    plain = report_of(forest)
+    figure = UtilityFigure(
+        name="accuracy", value=0.8, origin="public holdout", source="another clinic"
+    )
+    header = ReportHeader(title="Who comes back", date="2026-11-29")
+    later = forest.privacy_report(header, figure)
+    assert plain.digest != later.digest
+    fit = imported_fit(plain.to_json(), known)
+    assert fit == imported_fit(later.to_json(), known)
+    assert fit.digest == plain.digest, "as it stands in ledgers that earlier releases wrote"
+    pytest.importorskip("jinja2", reason="the extra report is not installed")
+    assert imported_fit(later.to_html(), known) == fit
+    plain.to_html(tmp_path / "report.html")
+    assert imported_fit(tmp_path / "report.html", known) == fit
 
 
 def test_what_is_of_another_kind_is_refused(ledger, helpers):
