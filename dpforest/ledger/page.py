@@ -18,7 +18,7 @@ from dpforest.accounting.figures import figure_cap, figure_charged, figure_down,
 from dpforest.accounting.rationals import parse_amount
 from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.entries import CheckpointBody, Entry, ImportBody, Kind, PolicyBody
-from dpforest.ledger.entry_summaries import checkpoint_summary, policy_summary
+from dpforest.ledger.entry_summaries import behind_words, checkpoint_summary, policy_summary
 from dpforest.ledger.guarantee_marks import NOT_GUARANTEED, count_marks, mark_of, marks_words
 from dpforest.ledger.state import DataSetState
 from dpforest.ledger.words import several
@@ -365,4 +365,4 @@ def _left(state: DataSetState) -> str:
 
 
 def _date(entry: Entry) -> str:
-    return entry.time[:10]
+    return entry.time[:10] + behind_words(entry)
