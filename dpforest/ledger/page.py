@@ -148,7 +148,7 @@ def _rules(state: DataSetState) -> dict[str, str]:
     return {
         "two tables are neighbours if they differ by": facts.relation,
         "privacy unit": facts.unit,
-        "records of a unit, at most": str(facts.max_records_per_unit),
+        "records of a unit that one fit reads, at most": str(facts.max_records_per_unit),
         "blocks of a unit, at most": str(state.most_blocks) if state.blocks else "no blocks",
         "owners": ", ".join(state.owners),
         "approvals that a reserve needs": str(state.approvals or "none"),
