@@ -312,6 +312,14 @@ def _void(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     return Answer(words, _written(entry))
 
 
+def _settle(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
+    entry = ledger.settle(
+        chosen.data_set, chosen.reserve, chosen.part, chosen.outcome, guarantee=chosen.guarantee
+    )
+    words = f"settled as entry {entry.number}: {entry_summary(entry)}; all of it stays spent"
+    return Answer(words, _written(entry))
+
+
 # -- checking, recovering, copies -----------------------------------------------------------------
 
 
@@ -429,6 +437,7 @@ _RUNS: dict[str, Callable[[BudgetLedger, argparse.Namespace], Answer]] = {
     "revoke": _revoke,
     "reserve": _reserve,
     "void": _void,
+    "settle": _settle,
     "recover": _recover,
     "verify": _verify,
     "export": _export,
