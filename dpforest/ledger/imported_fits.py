@@ -1,4 +1,4 @@
-"""Charges of fits that were made without the ledger: from the privacy report of each.
+"""Charges of fits that were made without the ledger, or under another: from the report of each.
 
 Held by tests/ledger/test_imported_fits.py.
 """
@@ -65,8 +65,8 @@ def imported_fit(given: str | PathLike[str], facts: OpenBody) -> ImportedFit:
     Raises
     ------
     ParameterError
-        If it is no report, does not hold, is of another domain or unit, is in a ledger already, or
-        has no price in this currency.
+        If it is no report, does not hold, is of another domain or unit, is in this ledger already,
+        or has no price in this currency.
     """
     refuse = partial(_refused, name_of(given))
     report = _read(given, refuse)
@@ -76,8 +76,14 @@ def imported_fit(given: str | PathLike[str], facts: OpenBody) -> ImportedFit:
         raise refuse("the status of its guarantee does not follow from its own facts")
     amount = _amount(report, loss, facts.currency, refuse)
     units = to_units(amount, facts.currency)
-    words = f"{report.estimator}, fitted without the ledger."
+    words = f"{report.estimator}, fitted {_elsewhere(report)}."
     return ImportedFit(units, _digest(report), words, report.guarantee.status)
+
+
+def _elsewhere(report: PrivacyReport) -> str:
+    """Words for the book that a fit was charged to."""
+    place = report.basis.ledger
+    return f"under ledger {place.ledger}" if place is not None else "without the ledger"
 
 
 def _digest(report: PrivacyReport) -> str:
@@ -103,8 +109,9 @@ def _refused(file: str, rule: str) -> ParameterError:
 
 
 def _check(report: PrivacyReport, facts: OpenBody, refuse: Refuse) -> None:
-    if report.basis.ledger is not None:
-        raise refuse("its fit stands in a ledger (give it to recover as a witness)")
+    place = report.basis.ledger
+    if place is not None and place.ledger == facts.ledger:
+        raise refuse("its fit stands in this ledger (give it to recover as a witness)")
     if domain_digest(_domain(report, refuse)) != facts.domain:
         raise refuse("its domain is not the data set's")
     if report.facts.records_per_unit != facts.max_records_per_unit:
