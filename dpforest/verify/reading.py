@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from dpforest.exceptions import (
     Described,
     EarlierReportError,
     ModelFormatError,
+    NewerReportError,
     ParameterError,
     ReportError,
 )
@@ -38,11 +38,13 @@ def read_report(report: PrivacyReport | str | Path) -> tuple[PrivacyReport, str 
     ------
     EarlierReportError
         If it is of an earlier format, which says less than what is worked out again here.
+    NewerReportError
+        If it is of a format that only a newer release knows.
     ReportError
         If it is none.
     ParameterError
-        If no file is there that can be read, it is a report in Markdown, or of a newer release.
-        Nothing is said against the report.
+        If no file is there that can be read, or it is a report in Markdown. Nothing is said
+        against the report.
     """
     if isinstance(report, PrivacyReport):
         return _record(report.model_dump_json()), None
@@ -55,7 +57,8 @@ def read_report(report: PrivacyReport | str | Path) -> tuple[PrivacyReport, str 
 
 def _record(text: str) -> PrivacyReport:
     data = parse_object(text, _refused)
-    _check_not_newer(data)
+    if version := newer_version(data):
+        raise NewerReportError(version)
     try:
         record = PrivacyReport.from_json(text)
         own = json.loads(record.model_dump_json())
@@ -70,17 +73,6 @@ def _record(text: str) -> PrivacyReport:
     raise ReportError(
         (_OTHER_NUMBERS if data == own else "it is not written as a dpforest-report is",)
     )
-
-
-def _check_not_newer(data: dict[str, Any]) -> None:
-    """Refuse a report that only a newer release can judge."""
-    version = newer_version(data)
-    if version:
-        raise ParameterError(
-            "report", Described("what was given"),
-            f"is of format version {version}, which a newer release wrote",
-            "Verify it with that release: nothing is said against the report here",
-        )  # fmt: skip
 
 
 def is_markdown(text: str) -> bool:
