@@ -324,6 +324,31 @@ class EarlierReportError(ReportError):
         return type(self), (self.version,)
 
 
+class NewerReportError(ReportError):
+    """A privacy report of a format that only a newer release knows.
+
+    Nothing is said against the report.
+
+    Attributes
+    ----------
+    version : int
+        Of the report's format.
+    problems : tuple of str
+        Why it is not verified, alone.
+    """
+
+    def __init__(self, version: int) -> None:
+        reason = f"it is of format version {version}, which a newer release of dpforest wrote"
+        DPForestError.__init__(
+            self, f"the report cannot be verified here: {reason}. Verify it with that release."
+        )
+        self.version = version
+        self.problems = (reason,)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.version,)
+
+
 class StreamError(DPForestError, ValueError):
     """A table, or a part of one, cannot be read, or a part does not fit the domain.
 

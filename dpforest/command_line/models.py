@@ -7,7 +7,8 @@ from typing import Any
 
 from dpforest.exceptions import ModelFormatError
 from dpforest.loading import load_model
-from dpforest.strict_json import Limits, read_object
+from dpforest.report.carried import report_text
+from dpforest.strict_json import Limits, parse_object
 
 #: Models are larger than anything else that is read.
 _LIMITS = Limits(size=2**30)
@@ -29,9 +30,14 @@ def holds_draft(forest: Any) -> bool:
     return not forest.domain_.is_declared
 
 
+def text_of(path: str) -> str:
+    """The JSON of a file, or that a page of a report carries."""
+    return report_text(_file_at(path), _unreadable, _LIMITS)
+
+
 def content_of(path: str) -> dict[str, Any]:
-    """The JSON object of a file."""
-    return read_object(_file_at(path), _unreadable, _LIMITS)
+    """The JSON object of a file, or that a page of a report carries."""
+    return parse_object(text_of(path), _unreadable, _LIMITS)
 
 
 def _file_at(path: str) -> Path:

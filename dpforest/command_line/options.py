@@ -298,7 +298,7 @@ def explain(parser: argparse.ArgumentParser) -> None:
 
 def show(parser: argparse.ArgumentParser) -> None:
     """Options of ``report show``."""
-    parser.add_argument("report", metavar="REPORT", help="a report's JSON, or a model's")
+    parser.add_argument("report", metavar="REPORT", help="a report's JSON or page, or a model")
     parser.add_argument(
         "--form", choices=("markdown", "html", "json"), default="markdown",
         help="(default: %(default)s)",
@@ -324,7 +324,7 @@ def verify(parser: argparse.ArgumentParser) -> None:
 
 def report_diff(parser: argparse.ArgumentParser) -> None:
     """Options of ``report diff``."""
-    parser.add_argument("report", metavar="REPORT", help="a report's JSON, or a model's")
+    parser.add_argument("report", metavar="REPORT", help="a report's JSON or page, or a model")
     parser.add_argument("other", metavar="OTHER", help="another one")
     _exit_code(parser, "if they differ")
 

@@ -16,13 +16,13 @@ from dpforest.command_line.answers import (
 from dpforest.command_line.charging import opened_ledger
 from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE
 from dpforest.command_line.headers import header_at
-from dpforest.command_line.models import content_of, read_model
+from dpforest.command_line.models import content_of, read_model, text_of
 from dpforest.domain.domain import Domain
 from dpforest.estimators.storage import FORMAT as MODEL_FORMAT
 from dpforest.exceptions import PROBLEMS_TOLD, ParameterError, ReportError
+from dpforest.report.carried import is_page
 from dpforest.report.diff import diff_reports
 from dpforest.report.report import PrivacyReport
-from dpforest.verify.page import is_page
 from dpforest.verify.reading import is_markdown
 from dpforest.verify.report import verify_report
 from dpforest.writing import check_new, write_text
@@ -120,4 +120,4 @@ def _report_at(path: str, header: str | None = None) -> tuple[PrivacyReport, str
             "--header", header, "is of a model's report, and this file is a report, whose header "
             "stays as it was handed over", "Name the model",
         )  # fmt: skip
-    return PrivacyReport.from_json(Path(path).read_text(encoding="utf-8")), NOT_VERIFIED
+    return PrivacyReport.from_json(text_of(path)), NOT_VERIFIED

@@ -214,7 +214,10 @@ def _exactly(kind: type[Record], data: Any) -> Record:
     """Read a record that has exactly its keys and its kinds of numbers, and no others."""
     record = kind.model_validate(data)
     if not _is_part(data, _data(record)):
-        raise _contradiction(f"its {kind.__name__} is not written as one is")
+        raise _contradiction(
+            f"its {kind.__name__} is not written as one is (was the file formatted anew by a "
+            "program such as jq, which writes 1 for 1.0? Then use the file as it was)"
+        )
     return record
 
 

@@ -30,11 +30,17 @@ from dpforest.ledger.entries import (
 )
 from dpforest.ledger.exporting import FORMAT, LIMITS, Export, export_of
 from dpforest.ledger.guarantee_marks import all_marked, import_mark, mark_of
+from dpforest.report.carried import report_text
 from dpforest.report.digests import digest_of
 from dpforest.signatures import is_hex, verifier
-from dpforest.strict_json import name_of, read_object
+from dpforest.strict_json import name_of, parse_object
 
-_REPAIR = "Give the JSON of a privacy report of a fit that was charged to a ledger, or an export"
+_REPAIR = "Give a privacy report of a fit that was charged to a ledger (JSON or page), or an export"
+_CHANGED = (
+    "its digest belongs to another text, so somebody changed it, or a program that formatted the "
+    "file anew wrote its numbers otherwise, such as jq (1 for 1.0): ask for the file as it was "
+    "written"
+)
 
 
 @dataclass(frozen=True)
@@ -105,7 +111,7 @@ def read_attestations(witnesses: Iterable[Any]) -> list[Attestation]:
     Parameters
     ----------
     witnesses : iterable of PrivacyReport, str or path
-        Reports, texts of reports or exports, or paths of such files.
+        Reports, texts of reports (JSON or page) or exports, or paths of such files.
 
     Raises
     ------
@@ -130,7 +136,7 @@ def _read(given: Any) -> list[Attestation]:
     def refuse(rule: str) -> ParameterError:
         return ParameterError("witnesses", source, f"cannot be read: {rule}", _REPAIR)
 
-    data = read_object(text, refuse, LIMITS)
+    data = parse_object(report_text(text, refuse, LIMITS), refuse, LIMITS)
     if data.get("format") == FORMAT:
         export = export_of(data)
         if not export.chains:
@@ -139,7 +145,7 @@ def _read(given: Any) -> list[Attestation]:
     if data.get("format") != "dpforest-report":
         raise refuse("it is neither a privacy report nor an export of a ledger")
     if data.pop("digest", None) != digest_of(data):
-        raise refuse("its digest belongs to another text, so somebody changed it")
+        raise refuse(_CHANGED)
     return [_of_report(data, source, refuse)]
 
 

@@ -411,7 +411,8 @@ def _warn_of_clock(entry: Entry) -> None:
     with contextlib.suppress(LedgerWarning):
         warnings.warn(
             f"the clock of this machine is behind the last entry of {entry.data_set!r}; entry "
-            f"{entry.number} bears that entry's time.",
+            f"{entry.number} bears that entry's time. Set this clock, or that of whoever wrote "
+            "before, if it was ahead; nothing that is spent depends on it.",
             LedgerWarning,
             stacklevel=5,
         )

@@ -23,8 +23,10 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dpforest.exceptions import LedgerUnreachable
 from dpforest.ledger.entries import (
     BODIES,
+    VERSION,
     Body,
     Entry,
     Kind,
@@ -36,6 +38,7 @@ from dpforest.ledger.rules import applied
 from dpforest.ledger.state import DataSetState, digest_of_text, read_state
 from dpforest.ledger.store import Head, Row
 from dpforest.signatures import Signer, is_hex, verifier
+from dpforest.strict_json import parse_object
 
 _KIND_OF = {body: kind for kind, body in BODIES.items()}
 
@@ -166,10 +169,13 @@ def end_of(head: Head, last: Sequence[Row], ledger: str) -> End:
     ------
     LedgerDamaged
         If the head, its row and its state do not belong together, or to this ledger.
+    LedgerUnreachable
+        If a newer release wrote them.
     """
     name = head.data_set
     if len(last) != 1:
         raise damaged(f"the entry of its head ({head.number}) is not there", ledger, name)
+    _check_version_at_end(head, last[0], ledger)
     entry = entry_of(last[0], name)
     if (entry.number, entry.hash) != (head.number, head.hash):
         raise damaged("its head does not point at its last entry", ledger, name)
@@ -179,6 +185,29 @@ def end_of(head: Head, last: Sequence[Row], ledger: str) -> End:
     if state.facts.ledger != ledger:
         raise damaged("it is a chain of another ledger", ledger, name)
     return End(head.hash, state)
+
+
+def _check_version_at_end(head: Head, last: Row, ledger: str) -> None:
+    """Refuse the end of a chain that a newer release wrote; where it was edited, it is damaged."""
+    state = f'"state":"{digest_of_text(head.state)}"'
+    if digest_of_text(last.text) == last.hash == head.hash and state in last.text:
+        _check_version(head.state, "facts", ledger, head.data_set)
+
+
+def _check_version(text: str, part: str, ledger: str, data_set: str) -> None:
+    """Refuse the facts of a newer release: this one would call its entries damaged."""
+    try:
+        version = parse_object(text, ValueError)[part]["version"]
+    except (ValueError, LookupError, TypeError):
+        return  # it is no entry, or no state, of any release
+    if type(version) is int and version > VERSION:
+        raise LedgerUnreachable(
+            f"it is of version {version}, which a newer release wrote (this release knows versions "
+            f"up to {VERSION})",
+            "Install a newer dpforest, and restore no backup for this",
+            ledger,
+            data_set,
+        )
 
 
 @dataclass(frozen=True)
@@ -211,11 +240,15 @@ def checked_chain(rows: Sequence[Row], head: Head | None, ledger: str, data_set:
     ------
     LedgerDamaged
         With the first thing that does not fit.
+    LedgerUnreachable
+        If a newer release wrote it.
     MissingExtraError
         If an entry is signed and ``cryptography`` is not installed.
     """
     entries: list[Entry] = []
     state: DataSetState | None = None
+    if rows and digest_of_text(rows[0].text) == rows[0].hash:
+        _check_version(rows[0].text, "body", ledger, data_set)
     for number, row in enumerate(rows):
         entry = entry_of(row, data_set)
         _check_link(entry, entries[-1] if entries else None, number, ledger)

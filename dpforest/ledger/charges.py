@@ -1,23 +1,25 @@
 """Charges to a data set: what may be asked for, what it counts as, and what comes back.
 
 **Claim.** In a ledger whose currency is rho (or pure epsilon), let unit u's records be in at most
-``max_blocks_per_unit`` blocks and number at most ``max_records_per_unit`` in all. Then everything
-that was ever released of the data set is rho-zCDP (or epsilon-DP) for adding or removing u, with
-rho (or epsilon) the cap, also where fits, blocks and prices were chosen by what was released
-before. If a certificate stands alone, it is (epsilon, delta)-DP with what was declared, and nothing
-is said of its rho: so that is only where the cap was given in epsilon.
+``max_blocks_per_unit`` blocks, and at most ``max_records_per_unit`` of them in what any one release
+reads: all blocks that it names together, or the whole table. Then everything that was ever released
+of the data set is rho-zCDP (or epsilon-DP) for adding or removing u, with rho (or epsilon) the cap,
+also where fits, blocks and prices were chosen by what was released before. If a certificate stands
+alone, it is (epsilon, delta)-DP with what was declared, and nothing is said of its rho: so that is
+only where the cap was given in epsilon.
 
-**Proof.** A release that names blocks has no record of u unless one of u's blocks is among them, so
-u's loss is at most the sum of prices of releases that name one of its blocks, and of those of the
-whole table. That is at most ``spent`` plus, block by block, what each of u's blocks was charged,
-hence at most ``spent`` plus the ``max_blocks_per_unit`` largest charges: ``total``. Every price is
-rounded up, and no price is accepted that brings ``total`` above the cap; the cap was fixed before
-the first of them and only falls. Plain addition against a cap that was fixed beforehand is a valid
-filter for rho and for pure epsilon (Rogers, Roth, Ullman, Vadhan 2016; Whitehouse, Ramdas, Rogers,
-Wu 2023). A certificate stands alone only where nothing was ever charged, so where nothing was ever
-released, and nothing is accepted after it. What is voided was never begun, so nothing was released
-of it. An import may bring ``total`` above the cap: then what it says was released elsewhere, and
-nothing more is accepted here.
+**Proof.** The price of a release is that of adding or removing so many records of what it reads,
+and what else u owns it does not read. A release that names blocks has no record of u unless one of
+u's blocks is among them, so u's loss is at most the sum of prices of releases that name one of its
+blocks, and of those of the whole table. That is at most ``spent`` plus, block by block, what each
+of u's blocks was charged, hence at most ``spent`` plus the ``max_blocks_per_unit`` largest charges:
+``total``. Every price is rounded up, and no price is accepted that brings ``total`` above the cap;
+the cap was fixed before the first of them and only falls. Plain addition against a cap that was
+fixed beforehand is a valid filter for rho and for pure epsilon (Rogers, Roth, Ullman, Vadhan 2016;
+Whitehouse, Ramdas, Rogers, Wu 2023). A certificate stands alone only where nothing was ever
+charged, so where nothing was ever released, and nothing is accepted after it. What is voided was
+never begun, so nothing was released of it. An import may bring ``total`` above the cap: then what
+it says was released elsewhere, and nothing more is accepted here.
 
 Held by tests/ledger/test_charges.py, test_brute_force.py and test_composition.py.
 """

@@ -175,10 +175,24 @@ def _void(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reason", default="", help="an owner has to give one")
 
 
+def _settle(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("data_set", metavar="DATA_SET")
+    parser.add_argument("reserve", metavar="RESERVE", help="its ID, as `status` shows it")
+    parser.add_argument(
+        "--outcome", choices=("done", "failed"), required=True,
+        help="failed: nothing that the fit made was kept or seen",
+    )  # fmt: skip
+    parser.add_argument("--part", type=int, default=0, metavar="N", help="of several, from 0")
+    parser.add_argument(
+        "--guarantee", choices=("holds", "demonstration", "void", "none"),
+        help="of a fit that is done, as its report says (default: not known)",
+    )  # fmt: skip
+
+
 def _witnesses(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--witness", action="append", default=[], metavar="FILE",
-        help="a privacy report (JSON) that somebody holds, or an export of the ledger; "
+        help="a privacy report that somebody holds (JSON or page), or an export of the ledger; "
         "several times for several",
     )  # fmt: skip
 
@@ -226,6 +240,7 @@ COMMANDS: dict[str, tuple[str, Options]] = {
     "revoke": ("take an approval back before it is used", _request),
     "reserve": ("set the price of a plan aside", _reserve),
     "void": ("give a reserve back before its fit has started", _void),
+    "settle": ("say how a fit ended whose program could not say so", _settle),
     "recover": ("bring a ledger that is behind up to date, or write an amount off", _recover),
     "verify": ("check every entry, and compare with what people hold", _verify),
     "export": ("write all entries of the ledger to a file", _written),

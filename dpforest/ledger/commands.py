@@ -26,7 +26,7 @@ from dpforest.exceptions import BudgetExceeded, LedgerFrozen, ParameterError
 from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.charges import charged, check_charge
 from dpforest.ledger.entries import Charge, Entry, Kind
-from dpforest.ledger.entry_summaries import entry_summary
+from dpforest.ledger.entry_summaries import behind_words, entry_summary
 from dpforest.ledger.exporting import read_export
 from dpforest.ledger.guarantee_marks import NOT_GUARANTEED, mark_of
 from dpforest.ledger.imported_fits import imported_fit
@@ -223,7 +223,8 @@ def _line(entry: Entry) -> str:
     if entry.kind is not Kind.RESERVE:
         about = getattr(body, "reserve", "") or getattr(body, "request", "") or entry.id
     mark = " signed" if entry.signature else ""
-    line = f"{entry.number:>5} {entry.time[:19]}Z {entry.kind.value:<10} {entry.actor}{mark}"
+    time = f"{entry.time[:19]}Z{behind_words(entry)}"
+    line = f"{entry.number:>5} {time} {entry.kind.value:<10} {entry.actor}{mark}"
     return f"{line} {about} {entry_summary(entry)}".rstrip()
 
 
@@ -308,6 +309,14 @@ def _void(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     words = f"given back as entry {entry.number}"
     if found is not None:
         words += f": {_held(found, status)}, reserved by {found.actor!r}"
+    return Answer(words, _written(entry))
+
+
+def _settle(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
+    entry = ledger.settle(
+        chosen.data_set, chosen.reserve, chosen.part, chosen.outcome, guarantee=chosen.guarantee
+    )
+    words = f"settled as entry {entry.number}: {entry_summary(entry)}; all of it stays spent"
     return Answer(words, _written(entry))
 
 
@@ -428,6 +437,7 @@ _RUNS: dict[str, Callable[[BudgetLedger, argparse.Namespace], Answer]] = {
     "revoke": _revoke,
     "reserve": _reserve,
     "void": _void,
+    "settle": _settle,
     "recover": _recover,
     "verify": _verify,
     "export": _export,

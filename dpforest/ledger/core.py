@@ -125,7 +125,8 @@ class LedgerCore(LedgerBase):
         unit : str
             What a unit of privacy is, for people.
         max_records_per_unit : int
-            Most records of a unit in the whole table, all of its blocks together.
+            Most records of a unit in what any one fit reads: the whole table, or all blocks that
+            it names together.
         max_blocks_per_unit : int, optional
             Most blocks that a unit's records are in; needed for blocks by arrival.
         owners : mapping of str to str, or sequence of str, optional

@@ -242,7 +242,8 @@ class OpenBody(Frozen):
     relation, unit : str
         Native neighbouring relation, and what a unit of privacy is, in words.
     max_records_per_unit : int
-        Most records of a unit in the whole table, all of its blocks together.
+        Most records of a unit in what any one fit reads: the whole table, or all blocks that it
+        names together.
     max_blocks_per_unit : int
         Most blocks that a unit's records are in; 0 where nobody said so.
     currency : {"rho", "epsilon"}

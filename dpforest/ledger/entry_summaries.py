@@ -36,6 +36,11 @@ def entry_summary(entry: Entry) -> str:
     return _WORDS[entry.kind](entry.body).strip()
 
 
+def behind_words(entry: Entry) -> str:
+    """Words that stand behind the time of an entry that bears the one's before it."""
+    return " (clock behind)" if entry.clock_behind else ""
+
+
 def policy_summary(body: PolicyBody) -> str:
     """Words for what a policy changes, without its reason."""
     return "; ".join(_changes(body)) or "nothing changed"

@@ -1,4 +1,4 @@
-"""Charges of fits that were made without the ledger: from the privacy report of each.
+"""Charges of fits that were made without the ledger, or under another: from the report of each.
 
 Held by tests/ledger/test_imported_fits.py.
 """
@@ -20,10 +20,13 @@ from dpforest.exceptions import ModelFormatError, ParameterError
 from dpforest.ledger.amounts import to_units
 from dpforest.ledger.entries import OpenBody
 from dpforest.ledger.facts import domain_digest
+from dpforest.report.carried import report_text
 from dpforest.report.guarantee import Status
+from dpforest.report.header import ReportHeader
 from dpforest.report.making import report_digest
 from dpforest.report.report import PrivacyReport
-from dpforest.strict_json import Refuse, json_text, name_of
+from dpforest.report.utility import utility_cautions
+from dpforest.strict_json import Refuse, name_of
 
 _REPAIR = "Charge it by hand, with ledger.charge_elsewhere(...) and what it cost"
 
@@ -37,7 +40,7 @@ class ImportedFit:
     units : int
         Its price in the currency of the data set.
     digest : str
-        Of the report, so that it is charged once.
+        Of the report without what was typed in, so that the fit is charged once.
     words : str
     guarantee : {"holds", "demonstration", "void", "none"}
         Status of the guarantee that it earned.
@@ -55,15 +58,15 @@ def imported_fit(given: str | PathLike[str], facts: OpenBody) -> ImportedFit:
     Parameters
     ----------
     given : str or path
-        The report's JSON, or its file.
+        The report's JSON or page, or the file of either.
     facts : OpenBody
         Of the data set.
 
     Raises
     ------
     ParameterError
-        If it is no report, does not hold, is of another domain or unit, is in a ledger already, or
-        has no price in this currency.
+        If it is no report, does not hold, is of another domain or unit, is in this ledger already,
+        or has no price in this currency.
     """
     refuse = partial(_refused, name_of(given))
     report = _read(given, refuse)
@@ -73,13 +76,27 @@ def imported_fit(given: str | PathLike[str], facts: OpenBody) -> ImportedFit:
         raise refuse("the status of its guarantee does not follow from its own facts")
     amount = _amount(report, loss, facts.currency, refuse)
     units = to_units(amount, facts.currency)
-    words = f"{report.estimator}, fitted without the ledger."
-    return ImportedFit(units, report.digest, words, report.guarantee.status)
+    words = f"{report.estimator}, fitted {_elsewhere(report)}."
+    return ImportedFit(units, _digest(report), words, report.guarantee.status)
+
+
+def _elsewhere(report: PrivacyReport) -> str:
+    """Words for the book that a fit was charged to."""
+    place = report.basis.ledger
+    return f"under ledger {place.ledger}" if place is not None else "without the ledger"
+
+
+def _digest(report: PrivacyReport) -> str:
+    """Digest that all reports of a fit have, whatever was typed into each."""
+    added = utility_cautions(report.utility)
+    notices = tuple(one for one in report.notices if one.text not in added)
+    untyped = {"header": ReportHeader(), "utility": (), "notices": notices}
+    return report_digest(report.model_copy(update=untyped))
 
 
 def _read(given: Any, refuse: Refuse) -> PrivacyReport:
     try:
-        report = PrivacyReport.from_json(json_text(given, refuse))
+        report = PrivacyReport.from_json(report_text(given, refuse))
     except ModelFormatError as error:
         raise refuse(str(error)) from None
     if report.digest != report_digest(report) or verify_composition(report.composition):
@@ -92,8 +109,9 @@ def _refused(file: str, rule: str) -> ParameterError:
 
 
 def _check(report: PrivacyReport, facts: OpenBody, refuse: Refuse) -> None:
-    if report.basis.ledger is not None:
-        raise refuse("its fit stands in a ledger (give it to recover as a witness)")
+    place = report.basis.ledger
+    if place is not None and place.ledger == facts.ledger:
+        raise refuse("its fit stands in this ledger (give it to recover as a witness)")
     if domain_digest(_domain(report, refuse)) != facts.domain:
         raise refuse("its domain is not the data set's")
     if report.facts.records_per_unit != facts.max_records_per_unit:

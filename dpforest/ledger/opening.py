@@ -34,7 +34,8 @@ def open_store(
         writers can spend the same budget.
     incomplete : bool
         Take a file of SQLite that was copied without its ``-wal``. Its last entries are missing;
-        only those who hold reports of them can say which.
+        only those who hold reports of them can say which. Until an entry is written it stays
+        marked as such a copy.
     identity : str
         UUID of a ledger that is made, where it is to be a copy of another; else it is a new one.
 

@@ -18,7 +18,7 @@ from dpforest.accounting.figures import figure_cap, figure_charged, figure_down,
 from dpforest.accounting.rationals import parse_amount
 from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.entries import CheckpointBody, Entry, ImportBody, Kind, PolicyBody
-from dpforest.ledger.entry_summaries import checkpoint_summary, policy_summary
+from dpforest.ledger.entry_summaries import behind_words, checkpoint_summary, policy_summary
 from dpforest.ledger.guarantee_marks import NOT_GUARANTEED, count_marks, mark_of, marks_words
 from dpforest.ledger.state import DataSetState
 from dpforest.ledger.words import several
@@ -148,7 +148,7 @@ def _rules(state: DataSetState) -> dict[str, str]:
     return {
         "two tables are neighbours if they differ by": facts.relation,
         "privacy unit": facts.unit,
-        "records of a unit, at most": str(facts.max_records_per_unit),
+        "records of a unit that one fit reads, at most": str(facts.max_records_per_unit),
         "blocks of a unit, at most": str(state.most_blocks) if state.blocks else "no blocks",
         "owners": ", ".join(state.owners),
         "approvals that a reserve needs": str(state.approvals or "none"),
@@ -365,4 +365,4 @@ def _left(state: DataSetState) -> str:
 
 
 def _date(entry: Entry) -> str:
-    return entry.time[:10]
+    return entry.time[:10] + behind_words(entry)

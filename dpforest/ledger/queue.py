@@ -54,7 +54,8 @@ class FairQueue:
     Parameters
     ----------
     path : Path
-        Of the queue's own file; made when it is first used, with the rights of the ledger.
+        Of the queue's own file; made when it is first used, and whoever owns it keeps its rights
+        those of the ledger.
     ledger : Path
         The file that turns are taken at.
     """
@@ -118,18 +119,21 @@ class FairQueue:
         """Open the file, or make it; None where this process may not."""
         flags = os.O_RDWR | os.O_CLOEXEC
         try:
-            return os.open(self._path, flags)
-        except FileNotFoundError:
-            pass
+            try:
+                descriptor = os.open(self._path, flags)
+            except FileNotFoundError:
+                descriptor = os.open(self._path, flags | os.O_CREAT, 0o600)
         except OSError:
             return None
-        try:
-            descriptor = os.open(self._path, flags | os.O_CREAT, 0o600)
-            with suppress(OSError):
-                os.fchmod(descriptor, self._ledger.stat().st_mode & 0o666)
-            return descriptor
-        except OSError:
-            return None
+        self._share(descriptor)
+        return descriptor
+
+    def _share(self, descriptor: int) -> None:
+        """Give the file the rights of the ledger, which is made after it, or has others by now."""
+        with suppress(OSError):
+            rights = self._ledger.stat().st_mode & 0o666
+            if os.fstat(descriptor).st_mode & 0o777 != rights:
+                os.fchmod(descriptor, rights)
 
 
 def _draw_ticket(descriptor: int, end: float) -> int:

@@ -405,7 +405,7 @@ class ConnectionHandle:
     def __init__(self) -> None:
         self.connection: Any = None
         self.process = this_process()
-        self.is_busy = self.is_begun = False
+        self.is_busy = self.is_begun = self.lacks_log = False
         self.queue: Any = None
         self.file: tuple[int, int] | None = None
 

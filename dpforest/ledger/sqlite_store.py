@@ -182,11 +182,14 @@ class SqliteStore(SqlStore):
             raise self._not_ours()
         (in_use,) = connection.execute("SELECT in_use FROM ledger").fetchone()
         in_log_mode = _pragma(connection, "journal_mode") == "wal"
-        if in_use and in_log_mode and not has_log and not self._incomplete:
+        self._handle.lacks_log = bool(in_use) and in_log_mode and not has_log
+        if self._handle.lacks_log and not self._incomplete:
             raise LedgerDamaged(
                 "its -wal is missing, as in a copy of this file alone that was made while the "
                 "ledger was in use, so its last entries may be missing",
-                "Copy the ledger with its backup, or recover it with the reports that people hold",
+                "Copy the ledger with its backup. If there is nothing else, an owner opens it by "
+                "BudgetLedger.open(url, actor=…, incomplete=True), freezes each data set and "
+                "recovers it with the reports that people hold (docs/ledger.md)",
                 self.url,
             )
 
@@ -282,6 +285,7 @@ class SqliteStore(SqlStore):
     def _commit(self) -> None:
         with self._translated_errors():
             self._handle.connection.execute("COMMIT")
+        self._handle.lacks_log = False
 
     def _roll_back(self) -> None:
         connection = self._handle.connection
@@ -375,7 +379,8 @@ class SqliteStore(SqlStore):
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 connection.execute("PRAGMA busy_timeout = 0")
-                _checkpoint_and_unmark(connection)
+                if not handle.lacks_log:  # else who only looked would hide that entries are missing
+                    _checkpoint_and_unmark(connection)
                 connection.close()
         finally:
             connection.close()

@@ -22,6 +22,7 @@ from dpforest.exceptions import MissingExtraError, ReportError
 from dpforest.report.audits import shown_audits
 from dpforest.report.branches import Amounts, branch_of
 from dpforest.report.budget import picture_of
+from dpforest.report.carried import AUDITS_ID, REPORT_ID
 from dpforest.report.decision import claims, decision_of
 from dpforest.report.guarantee import RelationBound
 from dpforest.report.header import header_rows
@@ -39,8 +40,6 @@ from dpforest.report.record import LedgerPlace, ReportRecord
 #: Of the templates and of what they are given. Only a release that writes pages of a version can
 #: say whether the words of one are those of the JSON that it carries. A test holds such a page.
 PAGE_VERSION = 1
-#: Where a page carries its report, and the audits that it shows.
-REPORT_ID, AUDITS_ID = "dpforest-report", "dpforest-audits"
 _RATES = (0.001, 0.01, 0.05, 0.1, 0.25)
 _PRIORS = (0.01, 0.1, 0.5, 0.9)
 #: How rho follows from epsilon, by mechanism, for whoever recomputes by hand.

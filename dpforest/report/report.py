@@ -157,12 +157,25 @@ class PrivacyReport(ReportRecord):
             If it is something else.
         """
         data = parse_object(text, _refused)
+        if version := newer_version(data):
+            raise ModelFormatError(
+                f"the report is of format version {version}, which a newer release wrote. Read it "
+                "with that release."
+            )
         try:
             report = cls.model_validate(data)
             _check_open_parts(report)
         except (ValidationError, DomainError):
             raise _refused("its parts are not those of one") from None
         return report
+
+
+def newer_version(data: dict[str, Any]) -> int:
+    """Version of a report that a newer release wrote; 0 for anything else."""
+    version = data.get("version")
+    if data.get("format") != "dpforest-report" or type(version) is not int:
+        return 0
+    return version if version > VERSION else 0
 
 
 def _check_open_parts(report: ReportRecord) -> None:

@@ -14,25 +14,26 @@ from pydantic import ValidationError
 
 from dpforest.exceptions import ReportError
 from dpforest.report.audits import ShownAudit
-from dpforest.report.page import AUDITS_ID, PAGE_VERSION, REPORT_ID, report_html
+from dpforest.report.carried import AUDITS_ID, NO_REPORT, REPORT_ID, carried_text
+from dpforest.report.page import PAGE_VERSION, report_html
 from dpforest.report.report import PrivacyReport
 from dpforest.strict_json import parse_object
 
-_BEGINS = "<!DOCTYPE html>"
 _VERSION = re.compile(r'<meta name="generator" content="dpforest, page version ([0-9]{1,6})">')
 
-NOT_THE_SAME = "the page is not the one that its JSON makes: its words or its markup were changed"
-NO_REPORT = "it is a page that carries no dpforest-report"
+NOT_THE_SAME = (
+    "the page is not the one that its JSON makes: its words or its markup were changed (by a "
+    "browser that saved it, or by somebody: ask for the file as it was written)"
+)
+LINE_ENDS = (
+    "the page has other line ends than it was written with, as mail programs and editors make them "
+    "(nothing else differs: ask for the file as it was written, such as in an archive)"
+)
 _OTHER_VERSION = (
     "it is of page version {version}, so only the release of dpforest that wrote it can compare "
     "its words with its JSON (this one writes version {own}); a signature of the page holds all of "
     "it"
 )
-
-
-def is_page(text: str) -> bool:
-    """Say if a text is a page of HTML and no JSON."""
-    return text[: len(_BEGINS)].lower() == _BEGINS.lower()
 
 
 def carried_report(page: str) -> str:
@@ -68,7 +69,9 @@ def page_problems(page: str, report: PrivacyReport, all_signed: bool) -> list[st
         problem = _OTHER_VERSION.format(version=version, own=PAGE_VERSION)
         return [] if all_signed else [problem]
     remade = report_html(report, _carried_audits(page))
-    return [] if remade == page else [NOT_THE_SAME]
+    if remade == page:
+        return []
+    return [LINE_ENDS if remade == page.replace("\r\n", "\n") else NOT_THE_SAME]
 
 
 def _version(page: str) -> int:
@@ -83,10 +86,8 @@ def shows_audits(page: str) -> bool:
 
 
 def _carried(page: str, name: str) -> str:
-    begin = f'<script type="application/json" id="{name}">'
-    before, found, rest = page.partition(begin)
-    text, ended, _ = rest.partition("</script>")
-    if not (found and ended) or begin in rest:
+    text = carried_text(page, name)
+    if text is None:
         raise ReportError((NO_REPORT,))
     return text
 

@@ -9,15 +9,22 @@ from dpforest.exceptions import (
     Described,
     EarlierReportError,
     ModelFormatError,
+    NewerReportError,
     ParameterError,
     ReportError,
 )
+from dpforest.report.carried import is_page
 from dpforest.report.digests import canonical_bytes
-from dpforest.report.report import PrivacyReport
+from dpforest.report.report import PrivacyReport, newer_version
 from dpforest.report.text import BEGINS
 from dpforest.strict_json import json_text, parse_object
-from dpforest.verify.page import carried_report, is_page
+from dpforest.verify.page import carried_report
 
+#: What programs that read JSON and write it anew do to numbers.
+_OTHER_NUMBERS = (
+    "its numbers are written otherwise than a dpforest-report writes them, as by a program that "
+    "formatted the file anew, such as jq (1 for 1.0: ask for the file as it was written)"
+)
 #: Versions of which everything is worked out again: version 4 lacks what people typed in.
 _VERIFIED = (4, 5)
 
@@ -31,6 +38,8 @@ def read_report(report: PrivacyReport | str | Path) -> tuple[PrivacyReport, str 
     ------
     EarlierReportError
         If it is of an earlier format, which says less than what is worked out again here.
+    NewerReportError
+        If it is of a format that only a newer release knows.
     ReportError
         If it is none.
     ParameterError
@@ -48,16 +57,22 @@ def read_report(report: PrivacyReport | str | Path) -> tuple[PrivacyReport, str 
 
 def _record(text: str) -> PrivacyReport:
     data = parse_object(text, _refused)
+    if version := newer_version(data):
+        raise NewerReportError(version)
     try:
         record = PrivacyReport.from_json(text)
-        same = canonical_bytes(data) == canonical_bytes(json.loads(record.model_dump_json()))
+        own = json.loads(record.model_dump_json())
+        same = canonical_bytes(data) == canonical_bytes(own)
     except (ModelFormatError, ValueError, RecursionError):
         raise ReportError(("it is not a dpforest-report of this version",)) from None
     if record.version not in _VERIFIED:
         raise EarlierReportError(record.version)
     if same:
         return record
-    raise ReportError(("it is not written as a dpforest-report is",))
+    # To Python 1 and 1.0 are equal.
+    raise ReportError(
+        (_OTHER_NUMBERS if data == own else "it is not written as a dpforest-report is",)
+    )
 
 
 def is_markdown(text: str) -> bool:

@@ -40,6 +40,7 @@ from dpforest.estimators.earlier import GONE, LEFT_IN
 from dpforest.estimators.fitting import fit_price
 from dpforest.estimators.storage import agreed_guarantee, check_facts, listing_problems, read_stored
 from dpforest.exceptions import (
+    Described,
     ModelFormatError,
     ParameterError,
     ParameterTypeError,
@@ -61,6 +62,7 @@ from dpforest.report.record import LedgerPlace
 from dpforest.report.report import PrivacyReport
 from dpforest.report.utility import granted_to_a_fit
 from dpforest.report.versions import NOT_INSTALLED, library_versions
+from dpforest.strict_json import Limits, json_text
 from dpforest.trees.base import MEDIAN_ROLE
 from dpforest.verify.page import page_problems, shows_audits
 from dpforest.verify.reading import read_report
@@ -97,6 +99,8 @@ _COUNTED = "that the noisy count of records, from which the rest was planned, ca
 AUDITS_SHOWN = "what the audits on the page found"
 #: Kinds of scopes in which a record meets everything, or one cell, whatever is drawn.
 _UNSAMPLED = ("sequential", "parallel cells")
+#: Models are larger than anything else that is read.
+_MODEL_LIMITS = Limits(size=2**30)
 #: Plans convert rho in doubles of another library, whose releases may differ by this much.
 _PLAN_TOLERANCE = 1e-6
 
@@ -168,13 +172,16 @@ def verify_report(
     ------
     EarlierReportError
         If the report is of a format before version 4: the release that wrote it verifies it.
+    NewerReportError
+        If it is of a format that only a newer release knows.
     ReportError
         If anything does not follow, was changed, is not of that model, not in that ledger, or not
         signed by that key; ``problems`` lists it.
     LedgerDamaged, LedgerUnreachable
         If the ledger itself is not as it was written, or cannot be read.
     ParameterError
-        If the file of the report cannot be read, or is Markdown, which carries no figures; if one
+        If the file of the report or of the model cannot be read; if the report is Markdown, which
+        carries no figures; if one
         of ``signature`` and ``key`` is given without the other, or ``key`` is none.
     ParameterTypeError
         If ``model``, ``ledger`` or ``signature`` is of another kind.
@@ -551,8 +558,23 @@ def _kind_in(stored: str | Path) -> str:
         return ""
 
 
+def _model_text(model: str | Path) -> str:
+    """JSON of a stored model. Where there is none, nothing is said against the report."""
+
+    def refuse(rule: str) -> ParameterError:
+        return ParameterError(
+            "model", Described("what was given"), rule, "Give the file that to_json() wrote"
+        )
+
+    text = json_text(model, refuse, _MODEL_LIMITS)
+    if not text.lstrip().startswith("{"):
+        raise refuse("it is no JSON of a model")
+    return text
+
+
 def _model_problems(record: PrivacyReport, model: Any) -> Iterator[str]:
     if isinstance(model, (str, Path)):
+        model = _model_text(model)
         try:
             model = estimator_of(record.estimator).from_json(model)
         except (ModelFormatError, LookupError) as error:

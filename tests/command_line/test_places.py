@@ -50,7 +50,7 @@ READ = {
     "ledger import": "file --ledger --key",
 } | {
     f"ledger {name}": "--ledger --key"
-    for name in ("status", "log", "approve", "revoke", "void", "export", "backup", "page")
+    for name in ("status", "log", "approve", "revoke", "void", "settle", "export", "backup", "page")
 }
 #: What each command writes.
 WRITTEN = {

@@ -247,6 +247,16 @@ def test_of_very_many_problems_some_are_shown_and_all_are_in_the_answer(ask, sto
     assert found == list(problems)
 
 
+def test_a_page_and_a_file_that_an_editor_marked_are_shown_as_the_report(good, here, stored):
+    shown = good("report show forest/report.json")
+    text = (stored / "forest" / "report.json").read_text(encoding="utf-8")
+    (here / "marked.json").write_text(text, encoding="utf-8-sig")
+    assert good("report show marked.json") == shown
+    pytest.importorskip("jinja2")
+    assert good("report show forest/report.html") == shown
+    assert good("report diff forest/report.html marked.json") == "The reports say the same."
+
+
 def test_an_edited_page_is_found_and_a_signed_one_holds(ask, here, stored):
     pytest.importorskip("jinja2")
     assert ask("report verify forest/report.html --model forest/model.json")[0] == 0

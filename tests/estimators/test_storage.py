@@ -281,6 +281,10 @@ def edit_ledger(content):
 
 CLAIMS = {
     "a smaller epsilon": (halved, "guarantee does not follow"),
+    "1 for 1.0, as jq writes it": (
+        lambda c: c["ledger"]["remaining_record"]["exact"].update(delta_float=0),
+        "was the file formatted anew by a program such as jq",
+    ),
     "another unit": (lambda c: c["guarantee"].update(unit="nobody"), "guarantee does not follow"),
     "no bounds": (lambda c: c["guarantee"].update(bounds=[]), "damaged"),
     "one bound": (lambda c: c["guarantee"]["bounds"].pop(), "guarantee does not follow"),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
 
-from dpforest.exceptions import LedgerDamaged
+from dpforest.exceptions import LedgerDamaged, LedgerUnreachable
 from dpforest.ledger import chain as module
 from dpforest.ledger.chain import checked_chain, end_of, head_of, row_of
-from dpforest.ledger.entries import Kind, NoteBody
+from dpforest.ledger.entries import VERSION, Kind, NoteBody
+from dpforest.ledger.state import digest_of_text
+from dpforest.report.digests import canonical_bytes
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +116,42 @@ def test_a_head_of_another_entry_is_found(whole, rows, helpers):
     ]:
         with pytest.raises(LedgerDamaged):
             end_of(bad, last, helpers.LEDGER)
+
+
+def of_a_newer_release(rows, end):
+    """The first row, the last one and the head, as a release of the next version may write them."""
+
+    def rewritten(row, **changes):
+        text = canonical_bytes(json.loads(row.text) | changes).decode()
+        return dataclasses.replace(row, text=text, hash=digest_of_text(text))
+
+    facts = {"version": VERSION + 1, "renewal": "never"}
+    body, state = json.loads(rows[0].text)["body"], json.loads(end.state)
+    state = canonical_bytes(state | {"facts": state["facts"] | facts}).decode()
+    last = rewritten(rows[-1], state=digest_of_text(state), why="a new field")
+    first = rewritten(rows[0], body=body | facts)
+    return first, last, dataclasses.replace(end, state=state, hash=last.hash)
+
+
+def test_a_data_set_of_a_newer_release_is_not_called_damaged(whole, rows, helpers):
+    first, last, end = of_a_newer_release(rows, head(whole))
+    with pytest.raises(LedgerUnreachable, match="newer release wrote.*restore no backup"):
+        check(whole, [first, *rows[1:]], helpers, head=None)
+    with pytest.raises(LedgerUnreachable, match="newer release wrote.*restore no backup"):
+        end_of(end, [last], helpers.LEDGER)
+
+
+def test_a_version_that_was_edited_is_damage(whole, rows, helpers):
+    first, last, end = of_a_newer_release(rows, head(whole))
+    with pytest.raises(LedgerDamaged):
+        check(whole, [dataclasses.replace(first, hash=rows[0].hash), *rows[1:]], helpers, head=None)
+    for bad, row in [
+        (dataclasses.replace(end, hash=rows[-1].hash), rows[-1]),
+        (end, dataclasses.replace(last, text=rows[-1].text)),
+        (dataclasses.replace(end, state=end.state + " "), last),
+    ]:
+        with pytest.raises(LedgerDamaged):
+            end_of(bad, [row], helpers.LEDGER)
 
 
 def test_time_never_runs_back(helpers, monkeypatch):

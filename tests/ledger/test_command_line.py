@@ -78,7 +78,26 @@ def test_a_life_of_a_data_set_on_both_stores(good, url, monkeypatch, here):
     assert "agrees with the ledger at entry 6" in good("verify claims --witness export.json")
 
 
-def test_every_command_prints_one_json_object(good, here, monkeypatch):
+def test_a_fit_that_was_killed_is_settled_from_a_shell(ask, good, helpers):
+    """It counted as one without a guarantee for ever, for whoever has no Python."""
+    good(INIT)
+    reserve = good("reserve claims churn.json")
+    with helpers.ledger_at(Path("claims.ledger")) as ledger:
+        ledger.start("claims", reserve)
+    assert "1 unknown" in good("status claims")
+    with pytest.raises(SystemExit, match="^2$"):  # how it ended must be said
+        ask(f"settle claims {reserve}")
+    code, _, err = ask(f"settle claims {reserve} --outcome failed --as ana")
+    assert code == 2 and "must be an owner" in err
+    said = good(f"settle claims {reserve} --outcome failed")
+    assert said == "settled as entry 3: failed; all of it stays spent"
+    status = good("status claims")
+    assert "unknown" not in status and "rho 0.75 of 1 is left" in status
+    code, _, err = ask(f"settle claims {reserve} --outcome failed")
+    assert code == 2 and "given back, settled or never made" in err
+
+
+def test_every_command_prints_one_json_object(good, here, monkeypatch, helpers):
     data = {}
 
     def get(line, *more):
@@ -96,14 +115,19 @@ def test_every_command_prints_one_json_object(good, here, monkeypatch):
     get(f"revoke claims {request}")
     held = get("reserve claims churn.json")
     assert get(f"void claims {held['reserve']} --token {held['token']}")["entry"] == 5
-    assert [entry["number"] for entry in get("log claims")["entries"]] == [*range(6)]
-    assert get("verify")["entries"] == {"claims": 6}
-    assert get("export export.json")["entries"] == {"claims": 6}
+    begun = good("reserve claims other.json")
+    with helpers.ledger_at(here / "claims.ledger") as ledger:
+        ledger.start("claims", begun)
+    done = get(f"settle claims {begun} --outcome done --guarantee holds")
+    assert done["entry"] == 8
+    assert [entry["number"] for entry in get("log claims")["entries"]] == [*range(9)]
+    assert get("verify")["entries"] == {"claims": 9}
+    assert get("export export.json")["entries"] == {"claims": 9}
     assert get("recover claims --witness export.json")["restored"] == 0
     get("backup backup.ledger")
     get("page page.html claims")
     monkeypatch.setenv("DPFOREST_LEDGER", "sqlite:///copy.ledger")
-    assert get("import export.json")["entries"] == {"claims": 6}
+    assert get("import export.json")["entries"] == {"claims": 9}
     assert data.keys() == COMMANDS.keys()
 
 

@@ -26,8 +26,8 @@ from dpforest.ledger.command_line import COMMANDS, exit_code
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 NAMED = (
-    "init|status|log|plan|request|approve|revoke|reserve|void|recover|verify|export|import|backup"
-    "|page"
+    "init|status|log|plan|request|approve|revoke|reserve|void|settle|recover|verify|export|import"
+    "|backup|page"
 )
 
 

@@ -14,6 +14,8 @@ from dpforest import (
     Domain,
     MultinomialForestClassifier,
     PrivateForestClassifier,
+    ReportHeader,
+    UtilityFigure,
 )
 from dpforest.__main__ import main
 from dpforest.exceptions import ParameterError
@@ -95,6 +97,41 @@ def test_the_command_charges_a_report_once(ledger, helpers, tmp_path, capsys, mo
         assert made.status("claims").spent == price
 
 
+def test_a_fit_of_another_ledger_is_charged_as_one_without_any(ledger, helpers, tmp_path):
+    """Somebody kept a second book of the table, and its fits come home."""
+    with helpers.ledger_at(tmp_path / "second.ledger") as second:
+        second.register("rho", domain=KNOWN, rho=10, delta=1e-6)
+        forest = MultinomialForestClassifier(
+            epsilon=1,
+            domain=KNOWN,
+            n_estimators=2,
+            max_depth=1,
+            accountant=second.accountant("rho"),
+        )
+        fit = imported_fit(report_of(forest).to_json(), facts(ledger, "rho"))
+        assert fit.units == second.status("rho").spent and fit.guarantee == "holds"
+        assert fit.words == f"MultinomialForestClassifier, fitted under ledger {second.id}."
+
+
+def test_a_fit_is_charged_once_whatever_was_typed_into_its_reports(ledger, helpers, tmp_path):
+    """As the JSON of one and the page of another, whose header came later."""
+    known, forest = facts(ledger, "rho"), PURE["trees"]
+    plain = report_of(forest)
+    figure = UtilityFigure(
+        name="accuracy", value=0.8, origin="public holdout", source="another clinic"
+    )
+    header = ReportHeader(title="Who comes back", date="2026-11-29")
+    later = forest.privacy_report(header, figure)
+    assert plain.digest != later.digest
+    fit = imported_fit(plain.to_json(), known)
+    assert fit == imported_fit(later.to_json(), known)
+    assert fit.digest == plain.digest, "as it stands in ledgers that earlier releases wrote"
+    pytest.importorskip("jinja2", reason="the extra report is not installed")
+    assert imported_fit(later.to_html(), known) == fit
+    plain.to_html(tmp_path / "report.html")
+    assert imported_fit(tmp_path / "report.html", known) == fit
+
+
 def test_what_is_of_another_kind_is_refused(ledger, helpers):
     known = facts(ledger, "rho")
     forest = PURE["trees"]
@@ -115,7 +152,7 @@ def test_what_is_of_another_kind_is_refused(ledger, helpers):
         (report_of(other).to_json(), "its domain is not the data set's"),
         (report_of(unit).to_json(), "its privacy unit is not the data set's"),
         (report_of(bought).to_json(), "it has no price in rho"),
-        (report_of(in_it).to_json(), "its fit stands in a ledger"),
+        (report_of(in_it).to_json(), "its fit stands in this ledger"),
         (text.replace('"MultinomialForestClassifier"', '"AnotherClassifier"', 1), "own entries"),
         ("{}", "not a dpforest-report"),
         ("absent.json", "there is none"),

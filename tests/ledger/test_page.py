@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from dpforest.accounting.figures import figure_down, figure_up
-from dpforest.exceptions import LedgerDamaged, MissingExtraError
-from dpforest.ledger import fraction_of
+from dpforest.exceptions import LedgerDamaged, LedgerWarning, MissingExtraError
+from dpforest.ledger import chain, fraction_of
+from dpforest.ledger.commands import _line
 from dpforest.ledger.entries import SettleBody
 from dpforest.report import page as report_page
 
@@ -179,6 +180,21 @@ def test_it_shows_dates_and_no_times(filled, page):
     times = {entry.time for name in filled.data_sets for entry in filled.log(name)}
     assert times and all(time[:10] in page.text for time in times)
     assert not re.search(r"\d\d:\d\d", page.text)
+
+
+def test_a_borrowed_date_is_told(helpers, report_tests, tmp_path, monkeypatch):
+    """One machine ran years ahead; those after it bear its date, and page and log say so."""
+    ledger = helpers.registered(helpers.ledger_at(tmp_path / "clocks.ledger"))
+    with monkeypatch.context() as clock:
+        clock.setattr(chain, "now", lambda: "2099-12-31T23:59:59.000000Z")
+        ledger.reserve("claims", helpers.charge("1/8", purpose="ahead"))
+    with pytest.warns(LedgerWarning, match="Set this clock"):
+        ledger.reserve("claims", helpers.charge("1/8", purpose="behind"))
+    dates = {row[3]: row[1] for row in report_tests.Page(ledger.page()).rows if len(row) >= 7}
+    assert dates["ahead"] == "2099-12-31" and dates["behind"] == "2099-12-31 (clock behind)"
+    lines = [_line(entry) for entry in ledger.log("claims", 1)]
+    assert ["(clock behind)" in line for line in lines] == [False, True]
+    ledger.close()
 
 
 NASTY = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }}", "&lt;b&gt;",

@@ -170,6 +170,21 @@ def test_the_queue_has_the_rights_of_the_ledger(path):
     assert path.with_name("a.ledger-queue").stat().st_mode & 0o777 == 0o640
 
 
+def test_the_file_follows_the_rights_of_the_ledger(path, tmp_path):
+    """It is made before a new ledger is, and a group may be let in later."""
+    own = queue_of(path)
+    kept = path.with_name("a.ledger-queue")
+    path.unlink()
+    with own.exclusive(1):
+        assert kept.stat().st_mode & 0o777 == 0o600
+        path.touch(mode=0o640)
+    with own.turn(1):
+        assert kept.stat().st_mode & 0o777 == 0o640
+    path.chmod(0o660)
+    with own.exclusive(1):
+        assert kept.stat().st_mode & 0o777 == 0o660
+
+
 def test_without_such_locks_everybody_goes_without(path, monkeypatch):
     monkeypatch.setattr(queue, "SUPPORTED", False)
     with queue_of(path).turn(1), queue_of(path).turn(1), queue_of(path).exclusive(1) as is_alone:

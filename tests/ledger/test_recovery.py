@@ -709,6 +709,20 @@ def test_a_recovery_that_dies_leaves_nothing_open(helpers, book, tmp_path, steps
     assert spent(old) == spent(book)
 
 
+def test_the_page_of_a_report_is_a_witness_as_its_json_is(book, helpers, tmp_path):
+    """Officers keep pages, and a browser that saved one left its JSON as it was."""
+    old = copied(helpers, book, tmp_path)
+    late = fit(helpers, book, "1/4")
+    page = '<!DOCTYPE html>\n<!-- saved --><script type="application/json" id="{}">{}</script>'
+    (tmp_path / "late.html").write_text(page.format("dpforest-report", late))
+    assert book.verify([tmp_path / "late.html"]).findings[0].verdict == "agrees"
+    with pytest.raises(LedgerDamaged, match="late.html names entry 6, and the ledger ends"):
+        old.verify([tmp_path / "late.html"])
+    with pytest.raises(ParameterError, match="a page that carries no dpforest-report"):
+        book.verify([page.format("another", late)])
+    old.close()
+
+
 # -- what is refused ------------------------------------------------------------------------------
 
 
@@ -734,7 +748,8 @@ def test_what_is_no_witness_is_refused(book, made, said):
 def test_a_report_that_somebody_changed_is_refused(book):
     changed = book.first.replace('"number": 3', '"number": 4')
     assert changed != book.first
-    with pytest.raises(ParameterError, match="its digest belongs to another text"):
+    said = "its digest belongs to another text.*a program that formatted the file anew"
+    with pytest.raises(ParameterError, match=said):
         book.verify([changed])
 
 

@@ -14,7 +14,7 @@ from dpforest.audit import AuditResult, FoundEvent
 from dpforest.exceptions import MissingExtraError, ParameterError
 from dpforest.report import page as report_page
 from dpforest.report.digests import digest_of
-from dpforest.verify.page import NO_REPORT, NOT_THE_SAME
+from dpforest.verify.page import LINE_ENDS, NO_REPORT, NOT_THE_SAME
 
 pytest.importorskip("jinja2")
 
@@ -108,6 +108,8 @@ def test_edits_of_a_page_are_found(edit, page):
 def test_line_ends_and_marks_of_another_system_are_found(page, tmp_path):
     path = tmp_path / "report.html"
     path.write_bytes(page.replace("\n", "\r\n").encode())
+    refused(LINE_ENDS, path)
+    path.write_bytes(page.replace("73.11 %", "53.11 %").replace("\n", "\r\n").encode())
     refused(NOT_THE_SAME, path)
 
 

@@ -13,11 +13,12 @@ import pytest
 
 import dpforest
 import dpforest.dask
-from dpforest import PrivacyReport, ReportError, verify_report
+from dpforest import ParameterError, PrivacyReport, ReportError, verify_report
 from dpforest.accounting import conversion
 from dpforest.accounting.ledger import LossRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.estimators.base import PrivateEstimator
+from dpforest.exceptions import ModelFormatError, NewerReportError
 from dpforest.report.digests import digest_of
 from dpforest.report.odds import best_guess
 from dpforest.verify.replan import estimator_of
@@ -213,6 +214,34 @@ def test_numbers_of_another_kind_and_keys_twice_are_found(fitted):
         assert not holds(nothing)
 
 
+def test_a_program_that_writes_numbers_anew_is_named(fitted):
+    """jq and JavaScript write 1 for 1.0; nobody is said to have changed what a report says."""
+
+    def anew(part):
+        if isinstance(part, dict):
+            return {key: anew(one) for key, one in part.items()}
+        if isinstance(part, list):
+            return [anew(one) for one in part]
+        return int(part) if isinstance(part, float) and part.is_integer() else part
+
+    data = json.loads(fitted("multinomial").privacy_report().to_json())
+    assert json.dumps(anew(data)) != json.dumps(data)
+    with pytest.raises(ReportError, match="a program that formatted the file anew"):
+        verify_report(json.dumps(anew(data)))
+    assert holds(json.dumps(data, separators=(",", ":"), sort_keys=True))
+
+
+def test_a_report_of_a_newer_release_is_not_called_false(fitted):
+    data = json.loads(fitted("multinomial").privacy_report().to_json())
+    newer = json.dumps(data | {"version": data["version"] + 1, "renewal": "never"})
+    with pytest.raises(NewerReportError, match="which a newer release of dpforest wrote") as caught:
+        verify_report(newer)
+    assert "does not hold" not in str(caught.value)
+    assert pickle.loads(pickle.dumps(caught.value)).problems == caught.value.problems
+    with pytest.raises(ModelFormatError, match="which a newer release wrote"):
+        PrivacyReport.from_json(newer)
+
+
 # -- consistent forgeries -----------------------------------------------------------------------
 
 
@@ -381,6 +410,21 @@ def test_a_report_of_another_model(fitted, fit_anew):
             verify_report(report, forged)
     with pytest.raises(ReportError, match="the model cannot be read"):
         verify_report(report, "{}")
+
+
+def test_a_model_that_is_not_there_says_nothing_against_a_report(fitted, tmp_path):
+    report = fitted("multinomial").privacy_report()
+    (tmp_path / "sent.json").write_text(fitted("multinomial").to_json(), encoding="utf-16")
+    (tmp_path / "table.csv").write_text("age,ward\n7,north\n", encoding="utf-8")
+    for given, said in (
+        (tmp_path / "absent.json", "there is none"),
+        (str(tmp_path), "it is a folder"),
+        (tmp_path / "sent.json", "it is no text in UTF-8"),
+        (tmp_path / "table.csv", "it is no JSON of a model"),
+    ):
+        with pytest.raises(ParameterError, match=said) as caught:
+            verify_report(report, given)
+        assert "does not hold" not in str(caught.value)
 
 
 def test_a_model_that_was_changed_after_its_report(fit_anew):
