@@ -110,6 +110,7 @@ REFITTED = {
     **dict.fromkeys(("step", "spread", "target_spread", "step_clip", "stretch"), SIZE),
     **dict.fromkeys(("stretch_of_many", "target_stretch", "scale"), SIZE),
     "clip_signal_of_means": LIMIT_ABOVE, "confidence_share": SHARE, "learnt_share": UNIT,
+    "rare_share": UNIT, "own_curvature_of_means": FLAG,
     "features_per_tree": SEVERAL_COUNTS, "fixed_size": KIND, "curves": (*KIND, None),
     "curves_at_once": (*KIND, None),
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -28,7 +29,7 @@ from dpforest.trees.refitted.queries import (
     TreeScore,
 )
 from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSettings
-from dpforest.trees.refitted.steps import curvature_per_record, shrunk_steps
+from dpforest.trees.refitted.steps import curvature_at, curvature_per_record, shrunk_steps
 from dpforest.trees.scored.claims import ConfidenceSums
 from dpforest.trees.scored.columns import centred
 from dpforest.trees.scored.confidence import asked_scale
@@ -125,6 +126,14 @@ def _beginning(
     return base, code_values, history, bins
 
 
+def _curvature(shape: RefittedShape, base: NDArray[np.float64]) -> float:
+    """Second derivative of a record's loss that steps count on: a public bound, or what it has."""
+    own = curvature_at(base) if shape.n_classes == 2 else math.inf
+    if shape.settings.counts_on_its_own(own, shape.n_classes, shape.of_means):
+        return own
+    return curvature_per_record(shape.n_classes)
+
+
 class _Rounds:
     """The rounds of one training: what was released so far, and public words for trees."""
 
@@ -142,7 +151,7 @@ class _Rounds:
         self.n_features = np.resize(n_features, shape.n_candidates)
         self.structure = bridge.public("structure")
         self.noise = bridge.event(Role.SUMS).variance ** 0.5
-        self.history = history
+        self.history, self.curvature = history, _curvature(shape, history.base)
         learnt_from = shape.settings.learnt_from(facts.n_features, facts.approximate_rows or 0.0)
         share = shape.settings.learnt_share if learnt_from < shape.n_rounds else 0.0
         self.weights = FeatureWeights(facts.n_features, learnt_from, share)
@@ -192,7 +201,7 @@ class _Rounds:
             sizes,
             self.noise / STEPS,
             self.noise / size,
-            curvature_per_record(shape.n_classes),
+            self.curvature,
             settings.target_spread if self.facts.is_regression else settings.spread,
             settings.step_clip,
         )

@@ -120,6 +120,13 @@ class RefittedSettings:
         The same for a regression, whose targets differ less than coins with their means.
     step_clip : float
         Largest log-odds of a whole Newton step.
+    rare_share : float
+        Of two classes: share p of the rarer one, at the scores that rounds begin with, below which
+        steps count on the curvature p (1 - p) in place of 1/4. Leaves of so rare a class are told
+        apart by far smaller sums: steps for 1/4 are too short, and take noise for what such
+        leaves say.
+    own_curvature_of_means : bool
+        Whether a regression's steps count on that of its released mean between the bounds.
     scale : float
         What scores of two classes are multiplied by at the end, besides: clipped residuals do not
         hold them back where a record is far on the wrong side.
@@ -163,6 +170,8 @@ class RefittedSettings:
     spread: float = 0.8
     target_spread: float = 0.25
     step_clip: float = 3.0
+    rare_share: float = 1 / 64
+    own_curvature_of_means: bool = True
     clip: Fraction = Fraction(1, 2)
     clip_of_much: Fraction = Fraction(7, 10)
     clip_signal: float = 3000.0
@@ -192,6 +201,8 @@ class RefittedSettings:
             check_limit(getattr(self, name), name)
         check_limit(self.clip_signal_of_means, "clip_signal_of_means", above_nothing=True)
         check_number(self.learnt_share, "learnt_share", 0, 1)
+        check_number(self.rare_share, "rare_share", 0, 1)
+        check_kind(self.own_curvature_of_means, "own_curvature_of_means", bool)
         check_each(self.features_per_tree, "features_per_tree", check_count)
         check_kind(self.fixed_size, "fixed_size", RefittedSize, optional=True)
         check_kind(self.curves, "curves", InTurnSettings)
@@ -260,6 +271,12 @@ class RefittedSettings:
         """Share of a Newton step that is taken in each of so many rounds."""
         return self.step
 
+    def counts_on_its_own(self, curvature: float, n_classes: int, of_means: bool) -> bool:
+        """True if steps count on the curvature that the released beginning has."""
+        if of_means:
+            return self.own_curvature_of_means
+        return n_classes == 2 and curvature < self.rare_share * (1.0 - self.rare_share)
+
     def selection_of(self, of_means: bool) -> Fraction:
         """Share of what is left for the rounds that draws among candidates."""
         return self.selection_share
@@ -308,11 +325,14 @@ class PureRefittedSettings(RefittedSettings):
         R of what is left of the budget after the curves.
     target_step, target_selection_share : float, Fraction
         Of a regression.
+    own_curvature_of_means : bool
+        Its few trees take long steps, which a smaller curvature would make wild ones.
     """
 
     quantile_share: Fraction = Fraction(4, 100)
     selection_share: Fraction = Fraction(30, 100)
     step: float = 1.6
+    own_curvature_of_means: bool = False
     curve_signal: float = 12.0
     correction_times: int = 0
     rounds_per_root: float = 0.2

@@ -7,6 +7,9 @@ from numpy.typing import NDArray
 
 from dpforest.trees.refitted.kernels.steps import steps_downward, sums_of_nodes
 
+#: A released share may be as good as none, and no step is to be endless.
+_LEAST_CURVATURE = 1.0 / 1024.0
+
 
 def curvature_per_record(n_classes: int) -> float:
     """Second derivative of one record's loss that a Newton step counts on.
@@ -14,6 +17,18 @@ def curvature_per_record(n_classes: int) -> float:
     p (1 - p) is 1/4 at most, and about 1/K where many classes are undecided.
     """
     return min(1.0 / n_classes, 0.25)
+
+
+def curvature_at(base: NDArray[np.float64]) -> float:
+    """Second derivative p (1 - p) of one record's loss at the scores that rounds begin with.
+
+    Parameters
+    ----------
+    base : ndarray of float64, shape (1,)
+        Log-odds of the second of two classes, or of a target between its bounds; released.
+    """
+    share = 1.0 / (1.0 + np.exp(-np.abs(base[0])))
+    return max(float(share * (1.0 - share)), _LEAST_CURVATURE)
 
 
 def shrunk_steps(
