@@ -77,7 +77,7 @@ WITHOUT = {
     "public facts, settings and sizes": """
         trees/passes trees/scored/clips
         trees/curves/base trees/curves/in_turn/sizes trees/curves/at_once/sizes
-        domain/complaints domain/files domain/short_form domain/parts
+        domain/complaints domain/files domain/short_form domain/parts domain/shapes
         domain/matrix estimators/names estimators/forecast report/versions trees/base""",
     "words for people, about domains and for the curator alone": """
         domain/findings domain/near domain/comparing domain/showing domain/facts

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dpforest.dask.workers import DaskRecords, reading_partitions
+from dpforest.domain.column_names import read_by_name, refuse_feature
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.table import read_by_name, refuse_feature
 from dpforest.exceptions import MissingExtraError, ParameterTypeError, StreamError, kind_of
 from dpforest.records.base import Records
 from dpforest.records.streams.base import Source, check_columns

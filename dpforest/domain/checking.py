@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from dpforest.checks import check_asked_task
 from dpforest.display import short_list
+from dpforest.domain.column_names import is_read_by_position, select_columns
 from dpforest.domain.encoder import (
     INFINITE_RULE,
     MISSING_RULE,
@@ -32,21 +33,15 @@ from dpforest.domain.encoder import (
 )
 from dpforest.domain.facts import PublicFacts
 from dpforest.domain.findings import DomainCheck, Effect
+from dpforest.domain.labels import check_lengths, read_labels
 from dpforest.domain.near import NearMiss, NearMisses, near_gap, near_number
+from dpforest.domain.opening import read_table
 from dpforest.domain.parts import is_in_parts
-from dpforest.domain.reading import quietly
+from dpforest.domain.reading import placed, quietly
 from dpforest.domain.schema import CategoricalFeature, Classes, NumericFeature, NumericTarget
 from dpforest.domain.selection import Selection
 from dpforest.domain.series import Column, Repeated
-from dpforest.domain.table import (
-    Table,
-    check_lengths,
-    is_read_by_position,
-    placed,
-    read_labels,
-    read_table,
-    select_columns,
-)
+from dpforest.domain.table import Table
 from dpforest.domain.tallies import Guess, Seen, Tallies
 from dpforest.domain.values import CategoryLookup, Meaning, meaning_of, text_of
 from dpforest.exceptions import DomainError, ParameterError, kind_of

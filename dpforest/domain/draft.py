@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from dpforest.checks import check_asked_task
 from dpforest.domain.doubts import MOST_DRAFTED, NO_TEXT, far_bounds, look_like_identifiers
+from dpforest.domain.labels import check_lengths, read_labels
 from dpforest.domain.marks import DRAFT_NOTE, DRAFT_SOURCE, DraftMark
+from dpforest.domain.opening import read_table
 from dpforest.domain.parts import is_in_parts
 from dpforest.domain.schema import (
     MAX_INTEGER,
@@ -28,12 +30,7 @@ from dpforest.domain.schema import (
     NumericTarget,
 )
 from dpforest.domain.series import Column, cells_of
-from dpforest.domain.table import (
-    Table,
-    check_lengths,
-    read_labels,
-    read_table,
-)
+from dpforest.domain.table import Table
 from dpforest.domain.values import (
     UNREADABLE,
     Meaning,

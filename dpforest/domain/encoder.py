@@ -12,22 +12,16 @@ from numpy.typing import NDArray
 
 from dpforest.checks import TASKS, check_choice, check_integer
 from dpforest.domain.cells import Cells, cells_of, lattice_of
+from dpforest.domain.column_names import is_read_by_position, read_by_name, select_columns
 from dpforest.domain.facts import PublicFacts
+from dpforest.domain.labels import check_lengths, open_labels, read_labels
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
+from dpforest.domain.opening import read_table
 from dpforest.domain.reading import quietly
 from dpforest.domain.schema import CategoricalFeature, Classes, NumericFeature, NumericTarget
 from dpforest.domain.selection import Selection
 from dpforest.domain.series import Column, Repeated
-from dpforest.domain.table import (
-    check_lengths,
-    check_row_widths,
-    is_read_by_position,
-    open_labels,
-    read_by_name,
-    read_labels,
-    read_table,
-    select_columns,
-)
+from dpforest.domain.table import check_row_widths
 from dpforest.domain.targets import target_steps
 from dpforest.domain.values import CategoryLookup, to_floats
 from dpforest.exceptions import DomainError, InvalidRecordError

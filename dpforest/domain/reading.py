@@ -10,7 +10,13 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from dpforest.exceptions import DPForestError, StreamError, raise_alone
+from dpforest.exceptions import (
+    DomainError,
+    DPForestError,
+    ParameterError,
+    StreamError,
+    raise_alone,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -85,6 +91,15 @@ def counting_records() -> Iterator[None]:
         if is_of_cluster(error):
             raise
         raise_alone(unreadable("the records", error, COUNT_REPAIR, "they cannot be counted"))
+
+
+@contextmanager
+def placed(place: str) -> Iterator[None]:
+    """Turn what is wrong with a part of a table into an error that names the part."""
+    try:
+        yield
+    except (ParameterError, DomainError) as error:
+        raise_alone(StreamError(place, str(error), "Write it as the domain says"))
 
 
 def is_of_cluster(error: BaseException) -> bool:

@@ -15,7 +15,7 @@ from dpforest.call_stack import callers_stacklevel
 from dpforest.decisions import ClassScores, log_shares, softmax
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.table import check_numbers, read_weights
+from dpforest.domain.labels import check_numbers, read_weights
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.fit_plan import FitRequest
 from dpforest.estimators.outcome import FitOutcome

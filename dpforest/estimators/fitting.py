@@ -32,8 +32,8 @@ from dpforest.accounting.verify import claimed_loss, sole_certificate
 from dpforest.checks import check_n_jobs
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.reading import CHECK_REPAIR, counting_records, reading_records
-from dpforest.domain.table import placed, read_labels
+from dpforest.domain.labels import read_labels
+from dpforest.domain.reading import CHECK_REPAIR, counting_records, placed, reading_records
 from dpforest.estimators.compiling import tell_of_compiling
 from dpforest.estimators.counted import Counted, counted_records, warn_of_few
 from dpforest.estimators.fit_plan import FitPlan, FitRequest

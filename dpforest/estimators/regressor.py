@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder, target_faults
-from dpforest.domain.table import check_numbers, read_labels, read_weights
+from dpforest.domain.labels import check_numbers, read_labels, read_weights
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.fit_plan import FitRequest

@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 
 from dpforest.domain import Domain, DomainEncoder
+from dpforest.domain.labels import read_labels
+from dpforest.domain.opening import read_table
 from dpforest.domain.series import column_of, is_plain_arrow
-from dpforest.domain.table import read_labels, read_table
 from dpforest.domain.values import UNREADABLE, meaning_of, to_floats
 from dpforest.exceptions import ParameterTypeError
 

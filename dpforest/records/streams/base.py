@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 
+from dpforest.domain.column_names import written_alike
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.table import written_alike
 from dpforest.exceptions import ParameterError, ParameterTypeError, StreamError, kind_of
 from dpforest.records.base import Records
 from dpforest.records.streams.passes import Batch, StreamedRecords

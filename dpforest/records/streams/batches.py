@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from dpforest.domain.reading import read_in_turn
-from dpforest.domain.table import (
-    check_lengths,
-    open_frame,
-    open_labels,
-    placed,
-    read_by_name,
-    read_table,
-    select_columns,
-)
+from dpforest.domain.column_names import read_by_name, select_columns
+from dpforest.domain.labels import check_lengths, open_labels
+from dpforest.domain.opening import open_frame, read_table
+from dpforest.domain.reading import placed, read_in_turn
 from dpforest.exceptions import (
     Described,
     ParameterError,

@@ -1,0 +1,125 @@
+"""Columns of a table by their names, or by their places.
+
+No message of this module holds a name that nobody declared, where names may be cells of a file.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
+
+from dpforest.domain.table import Table, check_width
+from dpforest.exceptions import Described, DomainError, ParameterError, RepeatedColumnsError
+
+
+def select_columns(table: Table, names: Sequence[str], estimator_name: str) -> tuple[int, ...]:
+    """Find the columns of a table that are the declared features.
+
+    By name where the table has names and every declared one is among them, else by
+    position. A table that has some of the declared names but not all is refused:
+    reading it by position would mix columns up.
+    """
+    given = frozenset(table.names or ())
+    if table.names is not None and len(given) != len(table.names):
+        _refuse_repeated_names(table.names, names, of_pandas=False)
+    absent = [name for name in names if name not in given]
+    if table.names is not None and not absent:
+        place = {name: index for index, name in enumerate(table.names)}
+        return tuple(place[name] for name in names)
+    if table.names is not None and len(absent) < len(names):
+        raise DomainError(
+            absent[0],
+            "declared, but the table has no column of this name while it has others",
+            _repair_of_name(absent[0], table.names),
+        )
+    check_width(table, len(names), estimator_name)
+    return tuple(range(len(names)))
+
+
+def _repair_of_name(absent: str, names: Sequence[str]) -> str:
+    alike = written_alike(absent, names)
+    if alike is not None:
+        return f"Its own is written {alike!r}: case and blanks count"
+    return "Add or rename the column, or rename all so that they are read by position"
+
+
+def written_alike(name: str, names: Sequence[str]) -> str | None:
+    """The first name that differs in case or blanks alone, and so is as good as known.
+
+    Of a file without a header names are cells of a record, so no other one is told.
+    """
+    own = name.strip().casefold()
+    return next((other for other in names if other.strip().casefold() == own), None)
+
+
+#: What libraries, and drafts of arrays, call columns that have no names.
+_PLACES = ("", "column_", "x")
+
+
+def is_read_by_position(table: Table, names: Sequence[str]) -> bool:
+    """Say if a table has names of which not one is declared, so that places alone count.
+
+    Parameters
+    ----------
+    table : Table
+    names : sequence of str
+        What is declared, as many as the table has columns.
+    """
+    if table.names is None or set(table.names) & set(names):
+        return False
+    unnamed = [tuple(f"{start}{k}" for k in range(len(names))) for start in _PLACES]
+    return table.names not in unnamed and tuple(names) not in unnamed
+
+
+def refuse_repeated_columns(X: Any, declared: Sequence[str]) -> NoReturn:
+    """Refuse a frame that narwhals does not open, by its own names."""
+    pandas = sys.modules.get("pandas")
+    of_pandas = pandas is not None and isinstance(X, pandas.DataFrame)
+    names: list[str] = []
+    if of_pandas:
+        names = list(map(str, X.columns))
+    elif type(X).__module__.partition(".")[0] == "pyarrow":
+        names = list(X.schema.names)  # its ``columns`` are the values
+    _refuse_repeated_names(names, declared, of_pandas)
+
+
+def _refuse_repeated_names(
+    names: Sequence[str], declared: Sequence[str], of_pandas: bool
+) -> NoReturn:
+    """Refuse columns of one name; which one is told where it is no cell of a file's first row."""
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    told = [name for name in repeated if of_pandas or name in declared]
+    rule = "column names must differ"
+    if told:
+        times = names.count(told[0])
+        rule += f", and {told[0]!r} stands {'twice' if times == 2 else f'{times} times'}"
+    others_suffice = bool(declared) and set(declared) <= set(names) - set(repeated)
+    raise RepeatedColumnsError(rule, _repair_of_repeated(others_suffice, of_pandas))
+
+
+def _repair_of_repeated(others_suffice: bool, of_pandas: bool) -> str:
+    """Repair of repeated names; undeclared ones go where the declared columns are selected."""
+    if others_suffice:
+        how = "X[list(domain.feature_names)]" if of_pandas else "X.select(domain.feature_names)"
+        return f"Rename one, or pass the declared columns alone: {how}"
+    first = ": X.loc[:, ~X.columns.duplicated()] keeps the first" if of_pandas else ""
+    return f"Rename one or leave one out{first}"
+
+
+def read_by_name(given: Iterable[str] | None, names: Sequence[str]) -> Sequence[str]:
+    """Names that a table's features are read by; none where they are read by their places."""
+    return names if set(names) <= set(given or ()) else ()
+
+
+def refuse_feature(name: Any, features: Sequence[str]) -> None:
+    """Refuse labels that the features have among them: all would be learnt from the answer."""
+    if isinstance(name, str) and name in features:
+        raise ParameterError(
+            "y",
+            Described(f"the column {name}"),
+            "is named as a feature of the domain",
+            "Leave it out of the domain's features; give other values, such as what was worked out "
+            "of it, a name of their own: y.rename('outcome')",
+        )
