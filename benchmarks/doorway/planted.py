@@ -24,7 +24,7 @@ import pyarrow as pa
 from doorway.containers import manner_of
 from doorway.search import Line, first_found
 from dpforest.dask import workers as dask_records
-from dpforest.domain import encoder, rows, series, table, values
+from dpforest.domain import encoder, labels, opening, rows, series, table, values
 from dpforest.exceptions import ParameterError, ParameterTypeError, StreamError
 from dpforest.records.streams import csv_columns, csv_files, parquet_files
 
@@ -149,7 +149,7 @@ def _labels_by_text(labels: Any, classes: Any) -> Any:
 
 # -- containers ----------------------------------------------------------------------------------
 
-_as_array, _check_series, _unmasked = table._as_array, table._check_series, series._unmasked
+_as_array, _check_series, _unmasked = opening.as_array, table.check_series, series._unmasked
 
 
 def _refuses_complex(read: Any, name: str) -> Any:
@@ -161,22 +161,22 @@ def _refuses_complex(read: Any, name: str) -> Any:
 
 
 def _refuses(test: Callable[[Any], bool]) -> Planting:
-    """Columns of an inferred type are refused."""
+    """Labels of an inferred type are refused."""
 
     def check(column: Any, name: str) -> None:
         if test(column.dtype):
             raise ParameterTypeError(name, "a column", "is of a type without meaning", "Change it")
         _check_series(column, name)
 
-    return replaced(table, "_check_series", check)
+    return replaced(labels, "check_series", check)
 
 
 _RowTable = rows.RowTable.__init__
 
 
-def _refuses_rows(self: Any, given: Any, n_columns: int) -> None:
+def _refuses_rows(self: Any, *given: Any) -> None:
     """One row of another width, and the table is refused."""
-    _RowTable(self, given, n_columns)
+    _RowTable(self, *given)
     if self.broken.any():
         raise ParameterError("X", "rows", "must be of one width", "Mend them")
 
@@ -287,7 +287,7 @@ FAULTS = (
     Fault("complex numbers are no numbers, in columns that are inferred",
           "pandas, inferred", read_as(str, *_COMPLEX), ("complex",)),
     Fault("arrays of complex numbers are refused",
-          "numpy, inferred", replaced(table, "_as_array", _refuses_complex),
+          "numpy, inferred", replaced(opening, "as_array", _refuses_complex),
           ("complex",)),
     Fault("columns of dictionaries and lists are refused in polars",
           "polars, inferred", _refuses(lambda dtype: dtype.is_nested()), ("nested",)),
