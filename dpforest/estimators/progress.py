@@ -6,6 +6,7 @@ error may be closed, be none, or be on a disk that is full.
 
 from __future__ import annotations
 
+import sys
 import threading
 from contextlib import suppress
 from types import TracebackType
@@ -14,6 +15,36 @@ from typing import Any, Self
 from dpforest.records.base import Records, WatchedRecords
 
 _FORMAT = "{percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} "
+
+
+class _Quiet:
+    """A stream of which no error is heard.
+
+    tqdm shows a bar under a lock that all bars of the process share, and keeps it where showing
+    raises: another thread would wait for it for ever.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        """Write what can be written."""
+        with suppress(Exception):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        """Flush what can be flushed."""
+        with suppress(Exception):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def __eq__(self, other: object) -> bool:
+        """Say if it is that stream: tqdm asks how wide the terminal of standard error is."""
+        return bool(self._stream is other or self is other)
+
+    __hash__ = object.__hash__
 
 
 class _Progress:
@@ -26,7 +57,10 @@ class _Progress:
             from tqdm import tqdm
 
             with suppress(Exception):
-                self._bar = tqdm(total=total, bar_format=_FORMAT + unit, mininterval=0, miniters=1)
+                self._bar = tqdm(
+                    total=total, bar_format=_FORMAT + unit, mininterval=0, miniters=1,
+                    file=_Quiet(sys.stderr),
+                )  # fmt: skip
 
     def over(self, records: Records) -> Records:
         """Records that are gone through under this bar."""

@@ -6,11 +6,14 @@ import io
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
+from tqdm import tqdm
+from tqdm.utils import DisableOnWriteError
 
 from dpforest import Domain, PrivateForestClassifier
-from dpforest.estimators import compiling
+from dpforest.estimators import compiling, progress
 from dpforest.streams import BatchStream
 
 TELL = """
@@ -134,3 +137,26 @@ def test_no_fit_that_is_paid_for_ends_with_its_standard_error(error, verbose, un
             patched.setattr(sys, "stderr", error())
             forest.fit(*given)
         assert forest.guarantee_.status == "holds"
+    # All bars of a process share a lock, for which a fit on another thread would wait.
+    assert is_free(tqdm.get_lock())
+
+
+def is_free(lock):
+    def take():
+        with lock:
+            taken.append(True)
+
+    taken = []
+    thread = threading.Thread(target=take, daemon=True)
+    thread.start()
+    thread.join(20)
+    return taken == [True]
+
+
+def test_a_bar_is_as_wide_as_the_terminal(monkeypatch):
+    """The stream that a bar gets is standard error, to whoever asks."""
+    screen = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", screen)
+    quiet = progress._Quiet(screen)
+    assert quiet == screen and quiet in (screen, None) and quiet != io.StringIO()
+    assert DisableOnWriteError(quiet, tqdm(disable=True)) in (sys.stderr, sys.stdout)
