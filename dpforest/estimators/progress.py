@@ -56,11 +56,10 @@ class _Progress:
         if shown:
             from tqdm import tqdm
 
-            with suppress(Exception):
-                self._bar = tqdm(
-                    total=total, bar_format=_FORMAT + unit, mininterval=0, miniters=1,
-                    file=_Quiet(sys.stderr),
-                )  # fmt: skip
+            self._bar = tqdm(
+                total=total, bar_format=_FORMAT + unit, mininterval=0, miniters=1,
+                file=_Quiet(sys.stderr),
+            )  # fmt: skip
 
     def over(self, records: Records) -> Records:
         """Records that are gone through under this bar."""
@@ -71,7 +70,7 @@ class _Progress:
 
     def _step(self) -> None:
         if self._bar is not None:
-            with self._lock, suppress(Exception):
+            with self._lock:
                 self._bar.update(1)
 
     def __enter__(self) -> Self:
@@ -84,8 +83,7 @@ class _Progress:
         traceback: TracebackType | None,
     ) -> None:
         if self._bar is not None:
-            with suppress(Exception):
-                self._bar.close()
+            self._bar.close()
 
 
 class PartProgress(_Progress):

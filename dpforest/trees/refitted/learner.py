@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -128,9 +127,10 @@ def _beginning(
 
 def _curvature(shape: RefittedShape, base: NDArray[np.float64]) -> float:
     """Second derivative of a record's loss that steps count on: a public bound, or what it has."""
-    own = curvature_at(base) if shape.n_classes == 2 else math.inf
-    if shape.settings.counts_on_its_own(own, shape.n_classes, shape.of_means):
-        return own
+    if shape.n_classes == 2:
+        own = curvature_at(base)
+        if shape.settings.counts_on_its_own(own, shape.of_means):
+            return own
     return curvature_per_record(shape.n_classes)
 
 

@@ -271,11 +271,11 @@ class RefittedSettings:
         """Share of a Newton step that is taken in each of so many rounds."""
         return self.step
 
-    def counts_on_its_own(self, curvature: float, n_classes: int, of_means: bool) -> bool:
-        """True if steps count on the curvature that the released beginning has."""
+    def counts_on_its_own(self, curvature: float, of_means: bool) -> bool:
+        """True if steps of two classes, or of a target, count on that of the released beginning."""
         if of_means:
             return self.own_curvature_of_means
-        return n_classes == 2 and curvature < self.rare_share * (1.0 - self.rare_share)
+        return curvature < self.rare_share * (1.0 - self.rare_share)
 
     def selection_of(self, of_means: bool) -> Fraction:
         """Share of what is left for the rounds that draws among candidates."""
