@@ -297,7 +297,19 @@ class ReportError(DPForestError, ValueError):
         return type(self), (self.problems,)
 
 
-class EarlierReportError(ReportError):
+class _OtherReportFormat(ReportError):
+    """A privacy report of a format that this release does not verify; pickled by its version."""
+
+    def __init__(self, version: int, reason: str, repair: str) -> None:
+        DPForestError.__init__(self, f"the report cannot be verified here: {reason}{repair}")
+        self.version = version
+        self.problems = (reason,)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.version,)
+
+
+class EarlierReportError(_OtherReportFormat):
     """A privacy report of an earlier format, which only the release that wrote it can verify.
 
     Nothing is said against the report.
@@ -311,20 +323,15 @@ class EarlierReportError(ReportError):
     """
 
     def __init__(self, version: int) -> None:
-        reason = f"it is of format version {version}"
-        DPForestError.__init__(
-            self,
-            f"the report cannot be verified here: {reason}, so only the release of dpforest that "
-            "wrote it can verify it. This one reads it: PrivacyReport.from_json.",
+        super().__init__(
+            version,
+            f"it is of format version {version}",
+            ", so only the release of dpforest that wrote it can verify it. This one reads it: "
+            "PrivacyReport.from_json.",
         )
-        self.version = version
-        self.problems = (reason,)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.version,)
 
 
-class NewerReportError(ReportError):
+class NewerReportError(_OtherReportFormat):
     """A privacy report of a format that only a newer release knows.
 
     Nothing is said against the report.
@@ -338,15 +345,11 @@ class NewerReportError(ReportError):
     """
 
     def __init__(self, version: int) -> None:
-        reason = f"it is of format version {version}, which a newer release of dpforest wrote"
-        DPForestError.__init__(
-            self, f"the report cannot be verified here: {reason}. Verify it with that release."
+        super().__init__(
+            version,
+            f"it is of format version {version}, which a newer release of dpforest wrote",
+            ". Verify it with that release.",
         )
-        self.version = version
-        self.problems = (reason,)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.version,)
 
 
 class StreamError(DPForestError, ValueError):

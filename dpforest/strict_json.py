@@ -44,6 +44,8 @@ class Limits:
 
 
 LIMITS = Limits()
+#: Models are larger than anything else that is read.
+MODEL_LIMITS = Limits(size=2**30)
 
 #: A longer path or key is not shown.
 _LONGEST = 250

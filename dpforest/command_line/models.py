@@ -8,10 +8,7 @@ from typing import Any
 from dpforest.exceptions import ModelFormatError
 from dpforest.loading import load_model
 from dpforest.report.carried import report_text
-from dpforest.strict_json import Limits, parse_object
-
-#: Models are larger than anything else that is read.
-_LIMITS = Limits(size=2**30)
+from dpforest.strict_json import MODEL_LIMITS, parse_object
 
 
 def read_model(path: str) -> Any:
@@ -32,12 +29,12 @@ def holds_draft(forest: Any) -> bool:
 
 def text_of(path: str) -> str:
     """The JSON of a file, or that a page of a report carries."""
-    return report_text(_file_at(path), _unreadable, _LIMITS)
+    return report_text(_file_at(path), _unreadable, MODEL_LIMITS)
 
 
 def content_of(path: str) -> dict[str, Any]:
     """The JSON object of a file, or that a page of a report carries."""
-    return parse_object(text_of(path), _unreadable, _LIMITS)
+    return parse_object(text_of(path), _unreadable, MODEL_LIMITS)
 
 
 def _file_at(path: str) -> Path:

@@ -45,12 +45,10 @@ from dpforest.report.digests import released_content
 from dpforest.report.guarantee import Guarantee, spent_budget
 from dpforest.report.places import place_name
 from dpforest.report.record import Ceiling, RunFacts
-from dpforest.strict_json import Limits, read_object
+from dpforest.strict_json import MODEL_LIMITS, read_object
 
 FORMAT = "dpforest-model"
 VERSION = 3
-#: Models are larger than anything else that is read.
-_LIMITS = Limits(size=2**30)
 
 Model = TypeVar("Model")
 Record = TypeVar("Record", bound=BaseModel)
@@ -136,7 +134,7 @@ def read_stored(source: str | Path) -> dict[str, Any]:
     ------
     ModelFormatError
     """
-    content = read_object(source, _unreadable, _LIMITS)
+    content = read_object(source, _unreadable, MODEL_LIMITS)
     if content.get("format") != FORMAT:
         raise ModelFormatError(f"not a {FORMAT}. Give what to_json() wrote.")
     version = content.get("version")

@@ -62,7 +62,7 @@ from dpforest.report.record import LedgerPlace
 from dpforest.report.report import PrivacyReport
 from dpforest.report.utility import granted_to_a_fit
 from dpforest.report.versions import NOT_INSTALLED, library_versions
-from dpforest.strict_json import Limits, json_text
+from dpforest.strict_json import MODEL_LIMITS, json_text
 from dpforest.trees.base import MEDIAN_ROLE
 from dpforest.verify.page import page_problems, shows_audits
 from dpforest.verify.reading import read_report
@@ -99,8 +99,6 @@ _COUNTED = "that the noisy count of records, from which the rest was planned, ca
 AUDITS_SHOWN = "what the audits on the page found"
 #: Kinds of scopes in which a record meets everything, or one cell, whatever is drawn.
 _UNSAMPLED = ("sequential", "parallel cells")
-#: Models are larger than anything else that is read.
-_MODEL_LIMITS = Limits(size=2**30)
 #: Plans convert rho in doubles of another library, whose releases may differ by this much.
 _PLAN_TOLERANCE = 1e-6
 
@@ -566,7 +564,7 @@ def _model_text(model: str | Path) -> str:
             "model", Described("what was given"), rule, "Give the file that to_json() wrote"
         )
 
-    text = json_text(model, refuse, _MODEL_LIMITS)
+    text = json_text(model, refuse, MODEL_LIMITS)
     if not text.lstrip().startswith("{"):
         raise refuse("it is no JSON of a model")
     return text
