@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.trees.base import TableFacts
 from dpforest.trees.rules.directions import Direction, Directions, PublicDraws
 from dpforest.trees.rules.sums import SumMaker
+
+#: Makes a direction once it is chosen: one value against the rest has as long a table as a feature
+#: has codes, and all values of 65,000 together would be 34 GB.
+_Made = Callable[[], Direction]
 
 
 def draw_directions(
@@ -49,16 +55,17 @@ def draw_directions(
     """
     draws = PublicDraws(source)
     usable = [f for f in range(facts.n_features) if facts.declared_codes(f).size > 1]
-    singles = [(d, s) for f in usable for d, s in _single(facts, f, n_cuts)]
-    if len(singles) > limit:
-        singles = draws.some(singles, limit)
+    offered = [(make, s) for f in usable for make, s in _single(facts, f, n_cuts)]
+    if len(offered) > limit:
+        offered = draws.some(offered, limit)
+    singles = [make() for make, _ in offered]
     sums = _sums(SumMaker(facts, usable, n_cuts, draws), n_sums, known, near_share)
-    shares = np.array([share for _, share in singles])
+    shares = np.array([share for _, share in offered])
     if sums:
         shares = np.concatenate(
             [shares * (1 - sum_share) / shares.sum(), np.full(len(sums), sum_share / len(sums))]
         )
-    return Directions((*(d for d, _ in singles), *sums), shares)
+    return Directions((*singles, *sums), shares)
 
 
 def _sums(
@@ -72,17 +79,31 @@ def _sums(
     return sums + [maker.near(known) for _ in range(n_near)]
 
 
-def _single(facts: TableFacts, feature: int, n_cuts: int) -> list[tuple[Direction, float]]:
+def _single(facts: TableFacts, feature: int, n_cuts: int) -> list[tuple[_Made, float]]:
+    """Makers of one feature's directions, each with its share of what the feature has."""
     n_codes = int(facts.n_codes[feature])
-    codes = np.arange(n_codes, dtype=np.int64)
-    if not facts.ordered[feature]:
-        # A feature of two values is one direction; each other value against the rest.
-        declared = facts.declared_codes(feature)
-        values = declared[: 1 if declared.size == 2 else declared.size]
-        against = [(codes != value).astype(np.int64) for value in values]
-        zero = np.zeros(1, dtype=np.int64)
-        return [(Direction((feature,), (t,), zero), 1.0 / len(against)) for t in against]
+    if facts.ordered[feature]:
+        return [(partial(_of_order, feature, n_codes, n_cuts), 1.0)]
+    # A feature of two values is one direction; each other value against the rest.
+    declared = facts.declared_codes(feature)
+    values = declared[: 1 if declared.size == 2 else declared.size].tolist()
+    return [(partial(_against, feature, n_codes, value), 1.0 / len(values)) for value in values]
+
+
+def _of_order(feature: int, n_codes: int, n_cuts: int) -> Direction:
+    """Codes in their order, cut at equal distances."""
+    codes = _codes(n_codes)
     thresholds = codes[:-1]
     if thresholds.size > n_cuts:
         thresholds = codes[1 : n_cuts + 1] * n_codes // (n_cuts + 1) - 1
-    return [(Direction((feature,), (codes,), thresholds), 1.0)]
+    return Direction((feature,), (codes,), thresholds)
+
+
+def _against(feature: int, n_codes: int, value: int) -> Direction:
+    """One value against the rest."""
+    table = (_codes(n_codes) != value).astype(np.int64)
+    return Direction((feature,), (table,), np.zeros(1, dtype=np.int64))
+
+
+def _codes(n_codes: int) -> NDArray[np.int64]:
+    return np.arange(n_codes, dtype=np.int64)

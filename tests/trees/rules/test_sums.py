@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -75,6 +76,18 @@ def test_single_features_begin_sums(facts_of):
             assert 0.99 * SUM_SCALE < np.ptp(table) <= SUM_SCALE
             if not facts.ordered[one.features[0]]:  # the same value against the rest
                 assert np.array_equal(table, one.tables[0] * SUM_SCALE)
+
+
+def test_values_that_are_not_offered_take_no_room(facts_of):
+    facts = facts_of([-3000, 64], 2)
+    tracemalloc.start()
+    try:
+        offered = draw_directions(facts, 0, 15, 20, 0.3, SeededSource(1))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(offered.members) == 20
+    assert peak < 2**23, "all 3,000 tables of 3,000 codes are 72 MB"
 
 
 def alone(makes, one):
