@@ -21,12 +21,11 @@ from typing import Any
 import numpy as np
 import onnxruntime
 from common.exported import drive, fit, predicted, scale_of, seconds, sendable, wrong_labels
+from common.our_forests import NAMES, names_of
 from common.plain_forms import PlainTable, forms_of, read_plain_table
 from common.results import Line, Store
 from common.sources import Sources
 from common.tables import REPOSITORY
-
-from dpforest.trees.strategies import STRATEGIES
 
 RESULTS = REPOSITORY / "benchmarks" / "results" / "onnx_forms.jsonl"
 PAGE = REPOSITORY / "docs" / "exports_onnx_results.md"
@@ -95,7 +94,7 @@ def run(folder: Path, sets: list[str], file: Store) -> None:
     done = {(line["dataset"], line["model"]) for line in file.lines()}
     for name in sets:
         table = read_plain_table(folder, name)
-        for strategy in STRATEGIES:
+        for strategy in names_of(table.domain):
             if (name, strategy) not in done:
                 seed = zlib.crc32(f"{name} {strategy}".encode())
                 line = compare(fit(table, strategy), table, seed)
@@ -134,7 +133,7 @@ def report(lines: list[Line]) -> str:
 def by_strategy(lines: list[Line]) -> list[str]:
     """A row for each strategy."""
     rows = []
-    for name in STRATEGIES:
+    for name in NAMES:
         own = [line for line in lines if line["model"] == name]
         if own:
             rows.append((max(map(worst, own)), _strategy_row(name, own)))

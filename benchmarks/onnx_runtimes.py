@@ -25,8 +25,9 @@ FOUND = "records.npz"
 
 def make(folder: Path) -> None:
     """Files of two classes and of a regression; every fifth value is missing or unknown."""
+    from common.our_forests import NAMES
+
     from dpforest.datasets import load_adult
-    from dpforest.trees.strategies import STRATEGIES
 
     folder.mkdir(parents=True, exist_ok=True)
     adult = load_adult()
@@ -36,7 +37,7 @@ def make(folder: Path) -> None:
         _column(place): np.array(values, dtype=float if kind == "numeric" else str)
         for place, (values, kind) in enumerate(zip(zip(*records), kinds))  # noqa: B905
     }
-    for strategy in STRATEGIES:
+    for strategy in NAMES:
         forest = fitted(adult, strategy)
         forest.to_onnx(folder / f"{strategy}.onnx")
         found[strategy] = forest.predict_proba(records)
@@ -49,11 +50,10 @@ def _column(place: int) -> str:
 
 def fitted(adult: Any, strategy: str) -> Any:
     """A forest of the first records."""
-    from dpforest import PrivateForestClassifier
+    from common.our_forests import our_forest
 
     domain = adult.domain.model_copy(update={"approximate_rows": N_FITTED})
-    delta = "1e-6" if strategy == "refitted" else 0
-    forest = PrivateForestClassifier(epsilon=8, delta=delta, domain=domain, strategy=strategy)
+    forest = our_forest(strategy, domain, 8, "1e-6" if strategy == "refitted" else 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return forest.fit(adult.data[:N_FITTED], adult.target[:N_FITTED])

@@ -23,18 +23,19 @@ from unittest import mock
 
 import numpy as np
 from common.exported import drive, scale_of
+from common.our_forests import names_of, our_forest
 from common.plain_forms import FORMS, PlainTable, as_matrix, forms_of, read_plain_table
 from common.plain_readers import READER, by_node, by_python, node
 from common.results import Line, Store
 from common.sources import Sources
 from common.tables import REPOSITORY
 
-from dpforest import MultinomialForestClassifier, PrivateForestClassifier, PrivateForestRegressor
+from dpforest import MultinomialForestClassifier
 from dpforest.exceptions import RepeatedFitWarning, WeakSignalWarning
 from dpforest.trees.refitted import RefittedForest
 from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.rules import RulesLearner, RulesSettings
-from dpforest.trees.strategies import STRATEGIES, Strategy
+from dpforest.trees.strategies import Strategy
 
 EPSILON, DELTA = 8, "1e-6"
 RESULTS = REPOSITORY / "benchmarks" / "results" / "plain_model.jsonl"
@@ -67,12 +68,9 @@ SOURCES = Sources(files=(
 def models_of(table: PlainTable) -> dict[str, Any]:
     """Unfitted forests by name."""
     domain = table.domain.model_copy(update={"approximate_rows": table.n_fitted})
-    make: Any = PrivateForestClassifier if domain.classes else PrivateForestRegressor
     found = {
-        name: make(
-            epsilon=EPSILON, delta=DELTA if name == "refitted" else 0, strategy=name, domain=domain
-        )
-        for name in STRATEGIES
+        name: our_forest(name, domain, EPSILON, DELTA if name == "refitted" else 0)
+        for name in names_of(domain)
     }
     if domain.classes:
         small = {"epsilon": EPSILON, "domain": domain, "n_estimators": 4, "max_depth": 5}

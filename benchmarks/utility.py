@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 from common import models as models_of
+from common.our_forests import NAMES
 from common.records import PART_ROWS, Split
 from common.results import Key, Line, Store, finished, key_of, stored_peers
 from common.scores import in_all_classes, scores
@@ -56,9 +57,7 @@ import dpforest
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0)
 #: For tables of `common.records.PART_ROWS` records and more.
 SEEDS_OF_LONG_TABLES = 3
-STRATEGIES = (
-    "auto", "rules", "one_shot", "refitted", "boosted", "additive", "multinomial",
-)  # fmt: skip
+STRATEGIES = "auto", *NAMES
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from common.our_forests import NAMES
 from dpforest import Domain
 from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.accounting.releases import LearnerBudget
@@ -22,7 +23,6 @@ from dpforest.trees.strategies import spends_pure_epsilon
 DELTA = 1e-6
 #: Currencies by the names that models of the benchmarks go by.
 DELTAS = {"pure": 0.0, "delta=1e-6": DELTA}
-STRATEGIES = ("rules", "one_shot", "refitted", "boosted", "additive", "multinomial")
 CONSTANT, RIDGE = "noisy mean", "private ridge, delta=1e-6"
 
 
@@ -36,7 +36,7 @@ def short_name(model: str) -> str:
     return model.removeprefix("dpforest ").removesuffix(", rows").replace("delta=1e-6", "δ")
 
 
-def learners(strategies: tuple[str, ...] = STRATEGIES) -> list[str]:
+def learners(strategies: tuple[str, ...] = NAMES) -> list[str]:
     """All our learners by name, in each currency that they spend."""
     found = (model_name(strategy, currency) for strategy in strategies for currency in DELTAS)
     return list(dict.fromkeys(found))

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from common.one_page import remake
+from common.our_forests import our_forest
 from common.plain_forms import PlainTable, as_matrix
 from common.results import Line, Store
 from common.tables import data_folder
-from dpforest import PrivateForestClassifier, PrivateForestRegressor
 from dpforest.exceptions import RepeatedFitWarning, WeakSignalWarning
 from dpforest.exports.parts import read_document
 from dpforest.exports.spellings import spellings
@@ -28,9 +28,7 @@ def fit(table: PlainTable, strategy: str) -> Any:
     """A forest of up to 2,000 records of a table."""
     n = table.n_fitted
     domain = table.domain.model_copy(update={"approximate_rows": n})
-    make: Any = PrivateForestClassifier if domain.classes else PrivateForestRegressor
-    delta = DELTA if strategy == "refitted" else 0
-    forest = make(epsilon=EPSILON, delta=delta, strategy=strategy, domain=domain)
+    forest = our_forest(strategy, domain, EPSILON, DELTA if strategy == "refitted" else 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", WeakSignalWarning)
         warnings.simplefilter("ignore", RepeatedFitWarning)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from common.our_forests import MULTINOMIAL, our_forest
 from common.tables import Table
 from dpforest import Domain
 
@@ -81,10 +82,13 @@ def references() -> list[Model]:
 
 
 def private_forests(strategies: Iterable[str]) -> Iterator[Model]:
-    """The private forest by strategy, without and with a delta, its rows bought or declared."""
+    """The private forest by strategy, without and with a delta, its rows bought or declared.
+
+    The multinomial forest buys none.
+    """
     for strategy in strategies:
         for delta in (0, DELTA):
-            for declares_rows in (False, True):
+            for declares_rows in (False, True) if strategy != MULTINOMIAL else (True,):
                 name = f"dpforest {strategy}, {_of_delta(delta)}" + ", rows" * declares_rows
                 yield Model(name, _private_forest(strategy, delta, declares_rows))
 
@@ -95,14 +99,9 @@ def _of_delta(delta: float) -> str:
 
 def _private_forest(strategy: str, delta: float, declares_rows: bool) -> Maker:
     def make(table: Table, n: int, epsilon: float, seed: int) -> Any:
-        from dpforest import PrivateForestClassifier
-
-        return PrivateForestClassifier(
-            epsilon=epsilon,
-            delta=delta,
-            strategy=strategy,
-            domain=_with_rows(table.domain, rounded_rows(n)) if declares_rows else table.domain,
-        )
+        rows = rounded_rows(n)
+        domain = _with_rows(table.domain, rows) if declares_rows else table.domain
+        return our_forest(strategy, domain, epsilon, delta)
 
     return make
 

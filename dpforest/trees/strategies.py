@@ -33,13 +33,17 @@ class Strategy:
         return model
 
 
-#: Strategies by name.
-STRATEGIES: dict[str, Strategy] = {
+#: Strategies that private forests can be asked for, by name; the rule picks each of them somewhere.
+ASKED: dict[str, Strategy] = {
     "rules": Strategy("dpforest.trees.rules", "RulesLearner", "RuleModel"),
     "one_shot": Strategy("dpforest.trees.one_shot", "OneShotForest", "OneShotModel"),
     "refitted": Strategy("dpforest.trees.refitted", "RefittedForest", "RefittedModel"),
     "boosted": Strategy("dpforest.trees.boosted", "BoostedForest", "BoostedModel"),
     "additive": Strategy("dpforest.trees.additive", "AdditiveForest", "AdditiveModel"),
+}
+#: Those that models and reports are read of: the multinomial forest too. It is an estimator of its
+#: own (`MultinomialForestClassifier`), and once was a strategy of private forests as well.
+STRATEGIES: dict[str, Strategy] = ASKED | {
     "multinomial": Strategy("dpforest.trees.multinomial", "MultinomialForest", "MultinomialModel"),
 }
 

@@ -54,14 +54,14 @@ def test_a_file_that_is_off_is_seen(monkeypatch):
 
 def test_a_run_takes_up_where_one_stopped(tmp_path, monkeypatch):
     calls = []
-    monkeypatch.setattr(onnx_forms, "read_plain_table", lambda *_: None)
+    monkeypatch.setattr(onnx_forms, "read_plain_table", lambda *_: table())
     monkeypatch.setattr(onnx_forms, "fit", lambda *given: calls.append(given))
     line = {"differences": {"text": 0.0}}
     monkeypatch.setattr(onnx_forms, "compare", lambda *_: line)
     for _ in range(2):
         file = onnx_forms.Store(tmp_path / "lines.jsonl", onnx_forms.SOURCES)
         onnx_forms.run(tmp_path, ["one"], file)
-    assert len(calls) == len(onnx_forms.STRATEGIES)
+    assert len(calls) == len(onnx_forms.NAMES)
     (tmp_path / "one.json").touch()
     (tmp_path / "two.json").touch()
     assert missing(file.reported(), tmp_path) == {"two"}

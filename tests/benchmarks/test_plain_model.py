@@ -8,6 +8,7 @@ from pathlib import Path
 
 import plain_model as benchmark
 import pytest
+from common.our_forests import NAMES
 from common.plain_forms import FORMS, as_matrix, forms_of, read_plain_table
 from common.plain_readers import node
 from common.results import Store
@@ -15,14 +16,13 @@ from common.tables import data_folder
 
 import dpforest.datasets
 from dpforest.datasets import load_mammographic_masses
-from dpforest.trees.strategies import STRATEGIES
 
 OWN = Path(dpforest.datasets.__file__).parent / "data"
 CLOSE = 1e-12
 DRAWN = [name for name in benchmark._DRAWN]
 #: Of the tables with categories and gaps every kind of forest; of others some.
 CASES = [
-    *((OWN, "mammographic_masses", model) for model in [*STRATEGIES, *DRAWN]),
+    *((OWN, "mammographic_masses", model) for model in [*NAMES, *DRAWN]),
     *((OWN, "adult", model) for model in ("rules", "refitted", "multinomial")),
     *((OWN, "vertebral", model) for model in ("one_shot", "multinomial forest, lattice")),
     *((data_folder(), "servo", model) for model in ("one_shot", "refitted")),
@@ -84,7 +84,7 @@ def test_a_difference_would_be_seen(monkeypatch):
 def test_the_page_is_of_these_sources_and_of_all_tables():
     page = benchmark.PAGE.read_text(encoding="utf-8")
     assert f"`{benchmark.SOURCES.print()}`" in page, "run python benchmarks/plain_model.py again"
-    for model in (*STRATEGIES, *DRAWN):
+    for model in (*NAMES, *DRAWN):
         assert f"| {model} | " in page
     figures = [float(found) for found in re.findall(r"\b\d\.\de-\d\d\b", page)]
     assert len(figures) > 78 and max(f for f in figures if f != CLOSE) < CLOSE
@@ -100,12 +100,12 @@ def test_a_run_takes_up_where_one_stopped(tmp_path, monkeypatch):
     results = tmp_path / "results.jsonl"
     file = Store(results, benchmark.SOURCES)
     benchmark.run(OWN, ["vertebral"], file)
-    assert len(fits) == len(STRATEGIES) + len(DRAWN)
+    assert len(fits) == len(NAMES) + len(DRAWN)
     text = results.read_text(encoding="utf-8").splitlines()
     results.write_text("\n".join([*text[:-1], text[-1][:20]]), encoding="utf-8")
     benchmark.run(OWN, ["vertebral"], file)
-    assert len(fits) == len(STRATEGIES) + len(DRAWN) + 1
+    assert len(fits) == len(NAMES) + len(DRAWN) + 1
     other = [json.dumps({**json.loads(line), "sources": "other"}) for line in text]
     results.write_text("\n".join(other) + "\n", encoding="utf-8")
     benchmark.run(OWN, ["vertebral"], file)
-    assert len(fits) == 2 * len(STRATEGIES) + 2 * len(DRAWN) + 1
+    assert len(fits) == 2 * len(NAMES) + 2 * len(DRAWN) + 1

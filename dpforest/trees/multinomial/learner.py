@@ -48,7 +48,8 @@ from dpforest.trees.multinomial.plan import (
 from dpforest.trees.multinomial.queries import LabelByCount, LabelByFrequency
 from dpforest.trees.multinomial.uniform import uniform_codes, uniform_features, uniform_splits
 
-#: Trees and levels by R; more of either divides the budget further.
+#: Trees and levels that serve at which R; more of either divides the budget further. Forests that
+#: were made as a strategy of private ones have them, and their reports are planned again by them.
 SIZES = ((100.0, 3, 3), (1000.0, 5, 5), (float("inf"), 10, 8))
 
 #: Yields a question and its roles, and is sent the sealed count; its value is the tree.
@@ -64,7 +65,7 @@ class MultinomialForest:
     selection_share : Fraction
         Share of a tree's budget for its splits.
     settings : ForestSettings, optional
-        Somebody's own; None takes sizes by R.
+        Somebody's own; None takes ``SIZES`` by R.
     """
 
     selection_share: Fraction = Fraction(35, 100)
