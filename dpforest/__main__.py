@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dpforest import __version__
 from dpforest.command_line.arguments import Arguments
+from dpforest.command_line.options import STRATEGIES
 from dpforest.command_line.parser import add_commands
 from dpforest.command_line.running import run_command
 from dpforest.exceptions import DPForestError
@@ -87,8 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument(
         "--strategy",
         default="auto",
-        help="auto, rules, one_shot, boosted, additive, refitted or "
-        "multinomial (default: %(default)s)",
+        help=f"{', '.join(STRATEGIES[:-1])} or {STRATEGIES[-1]} (default: %(default)s)",
     )
     demo.add_argument(
         "--output-dir",

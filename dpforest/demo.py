@@ -34,7 +34,7 @@ def run_demo(
     epsilon, delta : float, default=1.0 and 0.0
         Total budget of the private forest under add/remove of one record.
     strategy : str, default="auto"
-        Of the private forest; ``"multinomial"`` is the multinomial forest in its count mode.
+        Of the private forest.
     output_dir : str or Path, default="."
         Where ``privacy_report.html`` (with jinja2), ``.json`` and ``.md`` are written.
     split_seed : int, default=0

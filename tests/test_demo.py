@@ -90,16 +90,9 @@ def shown_report(shown):
         (["--epsilon", "0"], "epsilon=0.0"),
         (["--delta", "1"], "delta=1.0"),
         (["--strategy", "best"], "strategy='best'"),
+        (["--strategy", "multinomial"], "Use MultinomialForestClassifier"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(options, said, capsys, tmp_path):
     assert main(["demo", *options, "--output-dir", str(tmp_path)]) == 2
     assert said in capsys.readouterr().err and not list(tmp_path.iterdir())
-
-
-def test_the_multinomial_forest_stays_an_option(capsys, tmp_path):
-    assert main(["demo", "--strategy", "multinomial", "--output-dir", str(tmp_path)]) == 0
-    said = capsys.readouterr()
-    assert json.loads(said.out.splitlines()[-1])["strategy"] == "multinomial"
-    assert "trees" not in said.out.splitlines()[-1] and "/90 parts" in said.err
-    assert "Warning" not in said.err

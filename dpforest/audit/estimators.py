@@ -142,7 +142,6 @@ OF_STRATEGIES: tuple[dict[str, Any], ...] = (
     {"strategy": "boosted", "delta": DELTA},
     {"strategy": "additive"},
     {"strategy": "additive", "delta": DELTA},
-    {"strategy": "multinomial"},
 )
 #: The same for a unit that owns three records, all of them added or removed at once.
 OF_UNITS: tuple[dict[str, Any], ...] = tuple(
@@ -156,7 +155,6 @@ OF_UNITS: tuple[dict[str, Any], ...] = tuple(
         {"strategy": "boosted", "delta": DELTA},
         {"strategy": "additive"},
         {"strategy": "additive", "delta": DELTA},
-        {"strategy": "multinomial"},
     )
 )
 #: Rows that a domain of the small tables declares: enough for a plan that learns at epsilon 1.
@@ -178,7 +176,6 @@ OF_SIZES: tuple[tuple[float, dict[str, Any]], ...] = (
     (MOST_ROWS, {"strategy": "refitted", "delta": DELTA}),
     (MOST_ROWS, {"strategy": "boosted"}),
     (MOST_ROWS, {"strategy": "boosted", "delta": DELTA}),
-    (ROWS, {"strategy": "multinomial", "delta": DELTA}),
 )
 
 

@@ -14,9 +14,7 @@ from dpforest.ledger.command_line import ACTOR_VARIABLE, URL_VARIABLE
 Options = Callable[[argparse.ArgumentParser], None]
 
 #: Names of strategies, which tests compare with those of the package.
-STRATEGIES = (
-    "auto", "rules", "one_shot", "refitted", "boosted", "additive", "multinomial",
-)  # fmt: skip
+STRATEGIES = "auto", "rules", "one_shot", "refitted", "boosted", "additive"
 
 
 def _count(text: str) -> int:
@@ -39,6 +37,16 @@ def _amount(text: str) -> float | str:
     numerator, _, denominator = text.partition("/")
     if not (numerator.isdecimal() and denominator.isdecimal() and int(denominator)):
         raise argparse.ArgumentTypeError(f"{text!r} is no number such as 0.5 or 1/2")
+    return text
+
+
+def _strategy(text: str) -> str:
+    """A name as it was typed; of a strategy that became an estimator, where that is."""
+    if text == "multinomial":
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: the multinomial forest is an estimator of its own, "
+            f"MultinomialForestClassifier in Python; here choose one of {', '.join(STRATEGIES)}"
+        )
     return text
 
 
@@ -106,8 +114,9 @@ def _budget(parser: argparse.ArgumentParser) -> None:
         help="with epsilon; well below one over the number of records (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--strategy", choices=STRATEGIES, default="auto", help="(default: %(default)s)"
-    )
+        "--strategy", type=_strategy, choices=STRATEGIES, default="auto",
+        help="(default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument(
         "--max-records-per-unit", type=_count, default=1, metavar="N",
         help="most records that one person owns (default: %(default)s)",

@@ -92,6 +92,8 @@ class DaskPrivateForestClassifier(_ClassifierOnDask, PrivateForestClassifier):
     plays no part. The cluster is that of the current ``distributed.Client``.
     """
 
+    _of_its_own = "DaskMultinomialForestClassifier"
+
 
 class DaskPrivateForestRegressor(_OnDask, PrivateForestRegressor):
     """``PrivateForestRegressor`` on Dask collections.

@@ -87,8 +87,8 @@ class PrivateEstimator(ModelUses, SharedBudget):
     # -- what a subclass gives ---------------------------------------------------------------
 
     @abstractmethod
-    def _request(self, budget: LearnerBudget) -> FitRequest:
-        """Check the parameters of its own, and say what they ask for."""
+    def _request(self, budget: LearnerBudget, done: bool) -> FitRequest:
+        """Check the parameters of its own, and say what they ask for; see :meth:`_wanted`."""
 
     @abstractmethod
     def _encoder(self, domain: Domain) -> DomainEncoder:
@@ -139,14 +139,18 @@ class PrivateEstimator(ModelUses, SharedBudget):
         Fit(self).run(X, y)
         return self
 
-    def _wanted(self) -> FitRequest:
-        """Check all parameters, and state what they ask for."""
+    def _wanted(self, done: bool = False) -> FitRequest:
+        """Check all parameters, and state what they ask for.
+
+        Those of a fit that is ``done``, as a model or a report has them, may ask for what nobody
+        can ask for any more.
+        """
         epsilon, delta = check_epsilon(self.epsilon), check_delta(self.delta)
         size = check_records_per_unit(self.max_records_per_unit)
         check_choice(self.invalid, "invalid", ("drop", "raise"))
         check_verbose(self.verbose)
         check_n_jobs(self.n_jobs)
-        return self._request(LearnerBudget.of_unit(epsilon, delta, size))
+        return self._request(LearnerBudget.of_unit(epsilon, delta, size), done)
 
     def _reported_parameters(self) -> dict[str, Any]:
         """Parameters for the report: the seed itself, the domain and the accountant stay out."""
@@ -267,7 +271,7 @@ class PrivateEstimator(ModelUses, SharedBudget):
         rows, facts = self.domain_.approximate_rows, self._facts
         if rows is None:
             return None
-        wanted = type(self)(**facts.settings)._wanted()
+        wanted = type(self)(**facts.settings)._wanted(done=True)
         wanted = replace(wanted, strategy=self.strategy_)
         place, in_memory = facts.charged_to, not facts.streamed
         return public_figures(plan_of(wanted, self._encoder_, rows, place, in_memory))

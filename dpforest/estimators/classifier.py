@@ -186,8 +186,8 @@ class PrivateForestClassifier(PrivateClassifier):
         Public facts; None reads them off the data, which voids the guarantee. Its
         ``approximate_rows`` spares buying a noisy number of records.
     strategy : str, default="auto"
-        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"boosted"``, ``"additive"`` or
-        ``"multinomial"``; ``auto`` picks by the public rule R (docs/private_forest.md).
+        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"boosted"`` or ``"additive"``; ``auto``
+        picks one of these by a public rule (docs/private_forest.md).
     max_records_per_unit : int, default=1
         Most records that one privacy unit (such as a person) owns: epsilon and delta then hold for
         adding or removing all of a unit's records. This is the caller's promise: records carry no
@@ -224,6 +224,9 @@ class PrivateForestClassifier(PrivateClassifier):
     False
     """
 
+    #: The multinomial forest for such records, which is no strategy.
+    _of_its_own = "MultinomialForestClassifier"
+
     def __init__(
         self,
         *,
@@ -249,8 +252,8 @@ class PrivateForestClassifier(PrivateClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _request(self, budget: LearnerBudget) -> FitRequest:
-        return by_strategy(budget, self.strategy)
+    def _request(self, budget: LearnerBudget, done: bool) -> FitRequest:
+        return by_strategy(budget, self.strategy, self._of_its_own, done)
 
 
 def class_array(domain: Domain) -> NDArray[Any]:

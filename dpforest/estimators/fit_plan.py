@@ -71,7 +71,7 @@ class FitRequest:
             raise ParameterError(
                 "strategy", self.strategy,
                 "looks at all records at once, which a stream does not have",
-                'Use "auto", "one_shot", "refitted", "boosted", "additive" or "multinomial"',
+                'Use "auto", "one_shot", "refitted", "boosted" or "additive"',
             )  # fmt: skip
         if self.thresholds == "lattice":
             raise ParameterError(

@@ -178,7 +178,7 @@ class Fit:
         self.search = running_search(self.estimator.__dict__.pop("_search", None))
         # In one step, so that plan, charge, guarantee and report are all of the same parameters.
         self.given = copy.copy(self.estimator)
-        self.wanted = self.given._wanted()
+        self.wanted = self.given._wanted(done=self.listing is not None)
         self._keep_parameters()
         self.source = make_source(self.given.random_state)
         self.ceiling = self.given.accountant

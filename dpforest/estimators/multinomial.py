@@ -54,7 +54,8 @@ class MultinomialForestClassifier(PrivateClassifier):
         Public facts: features, bounds, categories, classes. None reads them off the data,
         which voids the guarantee (``PrivacyLeakWarning``).
     n_estimators : int, default=20
-        Number of trees. Each one divides the budget further.
+        Number of trees. Each one divides the budget further; docs/multinomial.md says how many
+        trees and levels serve a small table.
     max_depth : int, default=8
         Levels of splits; every tree is complete, since stopping early would have to be paid for.
     allocation : str or Allocation, default="uniform"
@@ -209,7 +210,7 @@ class MultinomialForestClassifier(PrivateClassifier):
             estimator_name=type(self).__name__,
         )
 
-    def _request(self, budget: LearnerBudget) -> FitRequest:
+    def _request(self, budget: LearnerBudget, done: bool) -> FitRequest:
         check_choice(self.thresholds, "thresholds", ("cells", "lattice"))
         settings = self._settings()
         # What it asks for follows from the parameters alone, so that is refused before all else.

@@ -63,10 +63,6 @@ def make_plan(
     budget = LearnerBudget.of_unit(epsilon, delta, records_per_unit, certified)
     if rows is None and learner is None:
         count = count_event(budget)
-        if strategy == "multinomial":
-            # What it refuses does not go by the number of records: before it is bought.
-            rest, one = budget_after(budget, count), replace(facts, approximate_rows=1.0)
-            planned(strategy, one, rest, count)
         caps = PrivacyLoss(epsilon, float("inf"), delta) if delta else PrivacyLoss.pure(epsilon)
         return FitPlan(strategy, None, None, count, caps, None, facts, budget)
     return replace(planned(strategy, facts, budget, learner=learner), shared=not alone)

@@ -43,10 +43,11 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
         Public facts with ``target=(lower, upper)``; targets outside are clipped. None reads them
         off the data, which voids the guarantee.
     strategy : str, default="auto"
-        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"boosted"``, ``"additive"`` or
-        ``"multinomial"``. Rules and the multinomial forest see each record with a class of its own
-        coin, 1 with probability t. Curves at once, which an additive model has in pure epsilon,
-        clip what targets far from their mean say, so of skewed ones they lean to the median.
+        ``"rules"``, ``"one_shot"``, ``"refitted"``, ``"boosted"`` or ``"additive"``; ``auto``
+        picks one of these, but never rules, by a public rule (docs/private_forest.md). Rules see
+        each record with a class of its own coin, 1 with probability t. Curves at once, which an
+        additive model has in pure epsilon, clip what targets far from their mean say, so of skewed
+        ones they lean to the median.
     max_records_per_unit, accountant, invalid, random_state, n_jobs, verbose
         As in :class:`PrivateForestClassifier`.
 
@@ -105,8 +106,8 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _request(self, budget: LearnerBudget) -> FitRequest:
-        return by_strategy(budget, self.strategy)
+    def _request(self, budget: LearnerBudget, done: bool) -> FitRequest:
+        return by_strategy(budget, self.strategy, None, done)
 
     @overload
     def predict(self, X: Any, return_std: Literal[False] = False) -> NDArray[np.float64]: ...

@@ -45,8 +45,6 @@ _MARGIN, _MARGIN_OF_ONE, _MARGIN_DEVIATIONS, _LEAST_SHARE = 0.1, 0.5, 10.0, 0.85
 _ROUNDING = 0.15
 #: More are taken for so many, whose square is a double.
 _MOST_ROWS = 1e15
-#: Strategies that draw by counts of whole records.
-_BY_CLASSES = frozenset({"rules", "multinomial"})
 
 
 def prepared(
@@ -54,8 +52,8 @@ def prepared(
 ) -> tuple[Records, tuple[int, int] | None]:
     """Records as the learner takes them, and the steps that targets lie between in a regression.
 
-    Targets are brought between released bounds, where the plan buys these; a learner that counts
-    whole records sees classes by each record's own coin.
+    Targets are brought between released bounds, where the plan buys these; rules, which count whole
+    records, see classes by each record's own coin.
     """
     if not plan.facts.is_regression:
         return records, None
@@ -65,7 +63,7 @@ def prepared(
         rows = float(plan.facts.approximate_rows or 0.0)
         steps = release_target_range(Bridge((bought,), scope, records, source), rows)
         records = MappedRecords(records, Rescaled(*steps))
-    if plan.strategy in _BY_CLASSES:
+    if plan.strategy == "rules":
         records = MappedRecords(records, Tossed(source.spawn("target coins").rows()))
     return records, steps
 

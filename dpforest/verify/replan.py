@@ -138,7 +138,7 @@ def remade_plan(report: PrivacyReport) -> Remade | str | None:
         return None
     try:
         model = kind(domain=domain, **{k: stored(v) for k, v in facts.settings.items()})
-        wanted = model._wanted()
+        wanted = model._wanted(done=True)
         written = {k: storable(v) for k, v in model._reported_parameters().items()}
         if written != facts.settings or set(written) != set(facts.parameters):
             return "its parameters are not those of its estimator"

@@ -513,7 +513,8 @@ def _charged_for(record: PrivacyReport, remade: Remade) -> Iterator[str]:
     if place is None:
         return
     domain = Domain.model_validate(record.domain)
-    price = fit_price(remade.model, remade.plan, remade.model._wanted(), facts.settings, domain)
+    wanted = remade.model._wanted(done=True)
+    price = fit_price(remade.model, remade.plan, wanted, facts.settings, domain)
     if price.plan != place.plan:
         yield "the plan that the ledger was charged for is another one"
     if place.parts == 1 and not _is_price(place, price):

@@ -106,16 +106,16 @@ def certificates(scope):
 @pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
 @pytest.mark.filterwarnings("ignore::dpforest.exceptions.LargeDeltaWarning")
 def test_parts_cover_every_strategy_of_either_task():
-    from dpforest.trees.strategies import STRATEGIES
+    from dpforest.trees.strategies import ASKED
 
     for kind in (PrivateForestClassifier, PrivateForestRegressor):
         parts = [part for part in ESTIMATORS if part.name.startswith(kind.__name__)]
         pair = parts[0].pairs[5]
         models = [part.subject.fitted(pair.second) for part in parts]
-        assert {model.strategy_ for model in models} == STRATEGIES.keys()
+        assert {model.strategy_ for model in models} == ASKED.keys()
         # For units too, on pairs that differ in a whole one.
         of_units = [m for m in models if m.max_records_per_unit > 1]
-        assert {model.strategy_ for model in of_units} == STRATEGIES.keys()
+        assert {model.strategy_ for model in of_units} == ASKED.keys()
         certified = [m for m in models if certificates(m._composition())]
         assert len(certified) >= 3
 

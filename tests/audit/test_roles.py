@@ -144,7 +144,6 @@ def small_learners(quick_kinds):
             "make",
             lambda s: quick_kinds.get(s.package.rsplit(".", 1)[1]) or make(s),
         )
-        patch.setattr("dpforest.trees.multinomial.learner.SIZES", ((float("inf"), 2, 2),))
         patch.setattr("dpforest.records.base.RECORDS_A_THREAD", 1)
         if "dask" in readings():
             patch.setattr("dpforest.dask.collections.current_client", Here)

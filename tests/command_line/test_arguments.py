@@ -35,6 +35,12 @@ def refused(ask, line, capsys):
         ("domain confirm draft.json --by me --output -", "- stands for no file here"),
         ("fit stays.csv --target back --domain domain.json --epsilon 1 --output -", "Name one"),
         (f"{PLAN} --epsilon 1 --charge -", "- stands for no file here"),
+        (f"{PLAN} --epsilon 1 --strategy best", "invalid choice: 'best'"),
+        (
+            "fit stays.csv --target back --domain domain.json --epsilon 1 --strategy multinomial",
+            "the multinomial forest is an estimator of its own, MultinomialForestClassifier in "
+            "Python; here choose one of auto, rules, one_shot, refitted, boosted, additive",
+        ),
         ("explain forest/model.json --plot -", "- stands for no file here"),
     ],
 )

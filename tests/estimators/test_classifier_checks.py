@@ -43,7 +43,7 @@ def test_no_parameter_is_named_like_a_method_of_scikit_learn():
 
 
 def test_importances_are_there_after_a_fit_only():
-    forest = PrivateForestClassifier(**SMALL, strategy="multinomial")
+    forest = PrivateForestClassifier(**SMALL, strategy="boosted")
     assert not hasattr(forest, "feature_importances_")
     X = np.random.default_rng(0).normal(size=(40, 2))
     forest.fit(X, X[:, 1] > 0)

@@ -43,10 +43,12 @@ def fitted(strategy, delta, n_classes):
         classes=["b", "a", "c"][:n_classes],
         approximate_rows=600,
     )
-    kind = PrivateForestClassifier(
-        epsilon=5, delta=delta, domain=domain, strategy=strategy, random_state=1
-    )
-    return kind.fit(X, y), X, y
+    given = {"epsilon": 5, "delta": delta, "domain": domain, "random_state": 1}
+    if strategy == "multinomial":
+        forest = MultinomialForestClassifier(**given, n_estimators=10)
+    else:
+        forest = PrivateForestClassifier(**given, strategy=strategy)
+    return forest.fit(X, y), X, y
 
 
 def check_shapes(forest, X):

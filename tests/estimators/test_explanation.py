@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor
+from dpforest import (
+    Domain,
+    MultinomialForestClassifier,
+    PrivateForestClassifier,
+    PrivateForestRegressor,
+)
 from dpforest.estimators.explanation import MOST_SHOWN, Explanation
 from dpforest.estimators.fit_plan import table_facts
 from dpforest.exceptions import ParameterError
@@ -45,10 +50,12 @@ def records(n: int) -> tuple[list[list[object]], np.ndarray]:
 def test_what_was_planted_is_found(strategy, delta):
     X, y = records(4000)
     domain = Domain(features=FEATURES, classes=[False, True], approximate_rows=4000)
-    forest = PrivateForestClassifier(
-        epsilon=8, delta=delta, domain=domain, strategy=strategy, random_state=1
-    ).fit(X, y)
-    explanation = forest.explain()
+    parameters = {"epsilon": 8, "delta": delta, "domain": domain, "random_state": 1}
+    if strategy == "multinomial":
+        forest = MultinomialForestClassifier(**parameters)
+    else:
+        forest = PrivateForestClassifier(strategy=strategy, **parameters)
+    explanation = forest.fit(X, y).explain()
     assert set(explanation.importances) == set(FEATURES)
     assert explanation.importances["age"] > explanation.importances["noise"]
     assert list(explanation.importances.values()) == sorted(explanation.importances.values())[::-1]

@@ -199,15 +199,15 @@ def test_pure_choices_have_no_standard_error_and_say_so():
 def test_importances_of_drawn_splits_alone_have_none():
     X, y = records(200)
     domain = Domain(features=FEATURES, classes=[False, True], approximate_rows=200)
-    forest = PrivateForestClassifier(
-        epsilon=2, domain=domain, strategy="multinomial", random_state=1
+    forest = MultinomialForestClassifier(
+        epsilon=2, domain=domain, n_estimators=5, max_depth=5, random_state=1
     ).fit(X, y)
     found = forest.explain()
     assert set(found.importance_errors.values()) == {None}
     assert np.isfinite(np.array(found.of("age").errors["True"], dtype=float)).all()
     assert "given what was drawn" in found.note
     # Its model holds the counts, so a file will do.
-    again = PrivateForestClassifier.from_json(forest.to_json())
+    again = MultinomialForestClassifier.from_json(forest.to_json())
     assert again.explain() == found
 
 

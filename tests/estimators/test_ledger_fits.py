@@ -118,15 +118,22 @@ def spent(ledger: BudgetLedger) -> Fraction:
 
 # -- what is charged -------------------------------------------------------------------------
 
+MULTINOMIAL = MultinomialForestClassifier, {"n_estimators": 2, "max_depth": 2}
+
+
+def each_of(*strategies):
+    """Private forests of these strategies, and the multinomial forest."""
+    named = [(PrivateForestClassifier, {"strategy": strategy}) for strategy in strategies]
+    return pytest.mark.parametrize(("kind", "parameters"), [*named, MULTINOMIAL], ids=str)
+
+
 CASES = [
     (PrivateForestClassifier, {"strategy": "rules"}),
     (PrivateForestClassifier, {"strategy": "one_shot"}),
-    (PrivateForestClassifier, {"strategy": "multinomial"}),
     (PrivateForestClassifier, {"strategy": "auto"}),
     (PrivateForestClassifier, {"strategy": "one_shot", "delta": "1e-7"}),
     (PrivateForestClassifier, {"strategy": "refitted", "delta": "1e-7", "epsilon": 4}),
     (PrivateForestClassifier, {"strategy": "rules", "delta": "1e-7", "epsilon": 4}),
-    (PrivateForestClassifier, {"strategy": "multinomial", "delta": "1e-7"}),
     (PrivateForestClassifier, {"strategy": "refitted", "delta": "1e-7", "epsilon": 4,
                                "max_records_per_unit": 3}),
     (PrivateForestClassifier, {"strategy": "one_shot", "max_records_per_unit": 3}),
@@ -134,7 +141,7 @@ CASES = [
     (PrivateForestRegressor, {"strategy": "one_shot"}),
     (PrivateForestRegressor, {"strategy": "auto", "epsilon": 15}),
     (PrivateForestRegressor, {"strategy": "refitted", "delta": "1e-7", "epsilon": 15}),
-    (MultinomialForestClassifier, {"n_estimators": 2, "max_depth": 2}),
+    MULTINOMIAL,
     (MultinomialForestClassifier, {"n_estimators": 2, "max_depth": 2, "partition_rate": 1}),
     (MultinomialForestClassifier, {"n_estimators": 2, "max_depth": 2, "delta": "1e-7"}),
 ]  # fmt: skip
@@ -196,9 +203,10 @@ def test_a_plan_that_waits_is_charged_the_most_that_it_may_come_to(
     verify_report(report, forest, ledger=ledger)
 
 
-@pytest.mark.parametrize("strategy", ["rules", "one_shot", "additive", "multinomial"])
-def test_a_pure_ledger_adds_epsilon_and_refuses_a_delta(strategy, forest_of, records):
-    forest, ledger = forest_of(registered={"currency": "epsilon", "epsilon": 3}, strategy=strategy)
+@each_of("rules", "one_shot", "additive")
+def test_a_pure_ledger_adds_epsilon_and_refuses_a_delta(kind, parameters, forest_of, records):
+    registered = {"currency": "epsilon", "epsilon": 3}
+    forest, ledger = forest_of(kind, registered=registered, **parameters)
     for n in (1, 2, 3):
         place = forest.fit(*records(forest)).privacy_report().basis.ledger
         assert place.currency == "epsilon" and n - 1 < parse_amount(place.in_all) <= n
@@ -210,6 +218,14 @@ def test_a_pure_ledger_adds_epsilon_and_refuses_a_delta(strategy, forest_of, rec
         with pytest.raises(ParameterError, match="delta='1/1000000000': must be 0"):
             use(*records(forest))
     assert ledger.log("claims") == before
+
+
+def test_a_strategy_that_nobody_can_ask_for_writes_nothing(forest_of, poisoned):
+    forest, ledger = forest_of(strategy="multinomial")
+    for use in (forest.fit, lambda *_: ledger.plan("claims", forest)):
+        with pytest.raises(ParameterError, match="Use MultinomialForestClassifier"):
+            use(*poisoned())
+    assert kinds(ledger) == []
 
 
 def test_fits_of_several_objects_add_up_and_the_cap_refuses(forest_of, records, poisoned):
@@ -269,9 +285,11 @@ def watched(monkeypatch):
     return watch
 
 
-@pytest.mark.parametrize("strategy", ["rules", "refitted", "additive", "multinomial"])
-def test_three_transactions_and_none_while_records_are_read(strategy, forest_of, records, watched):
-    forest, ledger = forest_of(strategy=strategy, delta="1e-7", epsilon=4)
+@each_of("rules", "refitted", "additive")
+def test_three_transactions_and_none_while_records_are_read(
+    kind, parameters, forest_of, records, watched
+):
+    forest, ledger = forest_of(kind, delta="1e-7", epsilon=4, **parameters)
     log = watched(ledger)
     forest.fit(*records(forest))
     assert log == ["locked", "locked", "read", "train", "trained", "locked"]
@@ -596,7 +614,8 @@ def test_a_pickled_fit_names_its_ledger_and_spends_nothing_more(forest_of, table
 
 
 def test_nothing_more_is_granted_from_a_reserve(forest_of, table):
-    forest, ledger = forest_of(strategy="multinomial", delta="1e-7")
+    kind, parameters = MULTINOMIAL
+    forest, ledger = forest_of(kind, delta="1e-7", **parameters)
     tiny = {"event": GeometricNoise(Fraction(1, 10**13), Fraction(1)), "role": "more"}
     own = clone(forest).set_params(accountant=None).fit(*table(N))
     own.accountant_.request(**tiny)
@@ -679,9 +698,9 @@ def test_three_reports_of_three_scripts_show_the_sum(opened, tmp_path):
 # -- streams and Dask ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("strategy", ["one_shot", "refitted", "multinomial"])
-def test_a_stream_is_charged_as_records_in_memory(strategy, forest_of, table, watched):
-    forest, ledger = forest_of(strategy=strategy, delta="1e-7", random_state=3)
+@each_of("one_shot", "refitted")
+def test_a_stream_is_charged_as_records_in_memory(kind, parameters, forest_of, table, watched):
+    forest, ledger = forest_of(kind, delta="1e-7", random_state=3, **parameters)
     X, y = table(N)
     in_memory = clone(forest).fit(X, y)
     halves = [(X[:50], y[:50]), (X[50:], y[50:])]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import re
 import warnings
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -24,13 +26,16 @@ from dpforest import (
     read_plain,
     verify_report,
 )
-from dpforest.accounting.allocation import UniformAllocation
+from dpforest.accounting.fits import OWN_BUDGET
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.classifier import PrivateClassifier
+from dpforest.estimators.fit_plan import table_facts
 from dpforest.estimators.fitting import Fit
 from dpforest.estimators.forecast import PlanSummary
+from dpforest.estimators.planning import make_plan, plan_of
 from dpforest.exceptions import ParameterTypeError, WeakSignalWarning
 from dpforest.records.streams.batches import BatchStream
+from dpforest.trees.multinomial.learner import SIZES
 
 N = 120
 FEATURES = {"age": (0, 100), "weight": (0.0, 90.0), "colour": ["red", "green", "blue"]}
@@ -41,8 +46,8 @@ SMALL = {"n_estimators": 2, "max_depth": 3}
 #: How each is fitted; labels are votes, lattices have more codes than anybody could be shown.
 CASES = {
     "MultinomialForestClassifier": ({}, {"leaves": "label"}, {"thresholds": "lattice"}),
-    "PrivateForestClassifier": ({}, {"strategy": "multinomial"}),
-    "PrivateForestRegressor": ({}, {"strategy": "multinomial"}),
+    "PrivateForestClassifier": ({}, {"strategy": "one_shot"}),
+    "PrivateForestRegressor": ({}, {"strategy": "rules"}),
     "DaskMultinomialForestClassifier": ({},),
     "DaskPrivateForestClassifier": ({},),
     "DaskPrivateForestRegressor": ({},),
@@ -266,19 +271,27 @@ def test_the_plan_of_a_lattice_is_none_of_a_stream():
     assert forest.plan().parts
 
 
-def test_the_same_sizes_make_the_same_forest_by_either_name():
-    """The strategy of the private forest is this forest with sizes by the number of records."""
-    by_strategy = fitted("PrivateForestClassifier", strategy="multinomial", random_state=3)
-    trees = by_strategy.model_.forest
-    share = UniformAllocation(selection_share="0.35")
-    own = fitted(
-        "MultinomialForestClassifier", random_state=3, n_estimators=trees.n_trees,
-        max_depth=trees.depth, allocation=share,
-    )  # fmt: skip
-    assert np.array_equal(own.forest_.feature, trees.feature)
-    assert np.array_equal(own.forest_.counts, trees.counts)
-    assert np.array_equal(own.predict_proba(X), by_strategy.predict_proba(X))
-    assert own.explain() == by_strategy.explain()
+@pytest.mark.parametrize("delta", [0, Fraction(1, 10**6)])
+@pytest.mark.parametrize(("rows", "sizes"), [(10, (3, 3)), (150, (5, 5)), (10**6, (10, 8))])
+def test_what_was_a_strategy_is_planned_as_this_forest_of_its_sizes(rows, sizes, delta):
+    """Reports of such fits are planned again, and a page has the sizes for whoever wants them."""
+    n_trees, depth = sizes
+    own = made("MultinomialForestClassifier", n_estimators=n_trees, max_depth=depth, delta=delta)
+    encoder = own._encoder(own.domain)
+    plan = plan_of(own._wanted(), encoder, float(rows), OWN_BUDGET)
+    strategy = make_plan("multinomial", table_facts(encoder, float(rows)), Fraction(8), delta)
+    assert strategy.plan == plan.plan and strategy.describe() == plan.describe()
+
+
+def test_the_page_has_these_sizes():
+    page = Path(__file__).parents[2] / "docs" / "multinomial.md"
+    rows = re.findall(r"^\| (below ([\d,]+)|from there on) \| (\d+) \| (\d+) \|$",
+                      page.read_text(encoding="utf-8"), re.MULTILINE)  # fmt: skip
+    told = [
+        (float(limit.replace(",", "")) if limit else float("inf"), int(trees), int(levels))
+        for _, limit, trees, levels in rows
+    ]
+    assert tuple(told) == SIZES
 
 
 def test_labels_are_explained_by_their_votes():

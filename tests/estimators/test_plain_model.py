@@ -31,7 +31,7 @@ from dpforest.trees.refitted.learner import RefittedForest
 from dpforest.trees.refitted.settings import PureRefittedSettings, RefittedSettings, RefittedSize
 from dpforest.trees.rules.learner import RulesLearner
 from dpforest.trees.rules.settings import RulesSettings
-from dpforest.trees.strategies import STRATEGIES
+from dpforest.trees.strategies import ASKED
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "plain_model.md"
@@ -47,7 +47,7 @@ FEATURES = [
     {"name": "grade", "kind": "categorical", "categories": ["1", "2", "4"], "missing": True},
     {"name": "married", "kind": "categorical", "categories": ["True", "False"]},
 ]  # fmt: skip
-KINDS = [*STRATEGIES, "refitted, pure", "refitted with a start", "prior alone"]
+KINDS = [*ASKED, "refitted, pure", "refitted with a start", "prior alone"]
 #: Forests whose splits are drawn: by how thresholds and leaves are.
 DRAWN = {
     "cells": {},

@@ -29,6 +29,7 @@ from dpforest.accounting.allocation import (
     UniformAllocation,
 )
 from dpforest.exceptions import ParameterTypeError
+from dpforest.streams import BatchStream
 from dpforest.trees.multinomial.criteria import GINI_COUNT_CRITERION
 from dpforest.trees.multinomial.plan import ForestSettings, build_plan
 
@@ -351,12 +352,23 @@ def test_prediction_drops_nothing(make_forest, table):
         forest.predict([[1]])
 
 
-def test_an_epsilon_without_a_rho_is_refused_before_a_count_is_bought():
+@pytest.mark.parametrize("kind", [PrivateForestClassifier, MultinomialForestClassifier])
+def test_an_epsilon_without_a_rho_is_refused_before_anything_is_bought(kind):
     domain = Domain(features={"a": (0, 1)}, classes=[0, 1])
     accountant = BudgetAccountant(5, delta="1e-6")
-    forest = PrivateForestClassifier(
-        epsilon="1e-60", delta="1e-6", domain=domain, strategy="multinomial", accountant=accountant
-    )
-    with pytest.raises(ParameterError):
+    forest = kind(epsilon="1e-60", delta="1e-6", domain=domain, accountant=accountant)
+    with pytest.raises(ParameterError, match="epsilon='1e-60': must be a positive finite number"):
         forest.fit([[0.5]] * 20, [0, 1] * 10)
     assert accountant.ledger == ()
+
+
+def test_a_strategy_that_became_an_estimator_is_refused_before_anything_is_spent(domain, poisoned):
+    accountant = BudgetAccountant(5)
+    forest = PrivateForestClassifier(
+        epsilon=1, domain=domain, strategy="multinomial", accountant=accountant
+    )
+    stream = BatchStream(lambda: pytest.fail("a batch was read"))
+    for records in (poisoned(), (stream,)):
+        with pytest.raises(ParameterError, match="Use MultinomialForestClassifier"):
+            forest.fit(*records)
+    assert accountant.ledger == () and accountant.composition().children == ()

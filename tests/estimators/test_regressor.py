@@ -47,7 +47,6 @@ KINDS = [
         ("one_shot", (0, DELTA)),
         ("refitted", (0, DELTA)),
         ("additive", (0, DELTA)),
-        ("multinomial", (0, DELTA)),
     )
     for delta in deltas
 ]

@@ -1,17 +1,32 @@
-"""The public rule that picks a learner, beside a twin in the words of docs/private_forest.md."""
+"""The public rule that picks a learner, beside a twin in the words of docs/private_forest.md.
+
+And that people can ask for what it picks, and for nothing else.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from dpforest import ParameterError, PrivateForestClassifier, PrivateForestRegressor
 from dpforest.accounting.releases import LearnerBudget
+from dpforest.dask import DaskPrivateForestClassifier, DaskPrivateForestRegressor
+from dpforest.estimators.earlier import GONE
 from dpforest.trees.base import TableFacts
 from dpforest.trees.curves.at_once.columns import MOST_KNOTS
-from dpforest.trees.strategies import pick_strategy
+from dpforest.trees.strategies import ASKED, STRATEGIES, pick_strategy
+
+DOCS = Path(__file__).parents[2] / "docs"
+FORESTS = (
+    PrivateForestClassifier, PrivateForestRegressor, DaskPrivateForestClassifier,
+    DaskPrivateForestRegressor,
+)  # fmt: skip
+FIVE = {"rules", "one_shot", "refitted", "boosted", "additive"}
 
 DELTA = Fraction(1, 10**8)
 WIDTHS = (1, 2, 3, 4, 5, 15, 17, 18, 20, 40, 100, 400)
@@ -133,3 +148,58 @@ def test_the_rule_is_what_the_page_says(budgets):
         seen[facts.unit > 1, budget.delta > 0, facts.in_memory, told] += 1
     # Every learner was met in every case that the page has it for.
     assert len(seen) == 27 and min(seen.values()) >= 10, seen
+
+
+# -- what can be asked for -----------------------------------------------------------------------
+
+
+def test_five_can_be_asked_for_and_each_is_picked_somewhere(budgets):
+    """A learner that is picked nowhere is one more to choose from, and serves nobody."""
+    random = np.random.default_rng(1)
+    picked = Counter(
+        pick_strategy(made_facts(random), budgets[random.integers(len(budgets))])
+        for _ in range(4000)
+    )
+    assert set(picked) == set(ASKED) == FIVE and min(picked.values()) >= 10, picked
+
+
+def is_taken(kind, strategy):
+    """Whether a forest can be asked for a strategy; a refusal names what can be."""
+    try:
+        return kind(epsilon=1, strategy=strategy)._wanted().strategy == strategy
+    except ParameterError as refused:
+        assert refused.parameter == "strategy"
+        return False
+
+
+@pytest.mark.parametrize("kind", FORESTS)
+def test_forests_take_these_names_and_auto(kind):
+    known = {*STRATEGIES, *GONE, "auto", "forest", "MultinomialForestClassifier"}
+    assert {name for name in known if is_taken(kind, name)} == {"auto", *FIVE}
+    with pytest.raises(ParameterError) as refused:
+        kind(epsilon=1, strategy="forest")._wanted()
+    assert re.findall(r"'(\w+)'", refused.value.rule) == ["auto", *ASKED]
+
+
+@pytest.mark.parametrize(("kind", "repair"), [
+    (PrivateForestClassifier, "Use MultinomialForestClassifier."),
+    (DaskPrivateForestClassifier, "Use DaskMultinomialForestClassifier."),
+    (PrivateForestRegressor, "one of 'rules', 'one_shot', 'refitted', 'boosted', 'additive'."),
+    (DaskPrivateForestRegressor, "one of 'rules', 'one_shot', 'refitted', 'boosted', 'additive'."),
+])  # fmt: skip
+def test_what_became_an_estimator_is_named(kind, repair):
+    with pytest.raises(ParameterError, match="forest is an estimator of its own") as refused:
+        kind(epsilon=1, strategy="multinomial")._wanted()
+    assert str(refused.value).endswith(repair)
+
+
+def test_pages_and_docstrings_list_the_same():
+    page = (DOCS / "private_forest.md").read_text(encoding="utf-8")
+    learners = page.partition("\n## The learners\n")[2].partition("\n## ")[0]
+    assert re.findall(r'^\*\*[^*]+\*\* \(`"(\w+)"', learners, re.MULTILINE) == list(ASKED)
+    design = (DOCS / "design.md").read_text(encoding="utf-8")
+    rows = design.partition("\n## Strategies\n")[2].partition("\n\nWhat does not pay")[0]
+    assert re.findall(r"^\| `(\w+)`", rows, re.MULTILINE) == list(ASKED)
+    for kind in FORESTS[:2]:
+        told = kind.__doc__.partition("\n    strategy : str")[2].partition("\n    max_records")[0]
+        assert re.findall(r'``"(\w+)"``', told) == list(ASKED)

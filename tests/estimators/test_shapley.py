@@ -8,7 +8,13 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor, PublicBackground
+from dpforest import (
+    Domain,
+    MultinomialForestClassifier,
+    PrivateForestClassifier,
+    PrivateForestRegressor,
+    PublicBackground,
+)
 from dpforest.estimators.background import drawn_uniformly
 from dpforest.exceptions import ParameterError
 from dpforest.records.streams.batches import BatchStream
@@ -42,12 +48,21 @@ def fitted(strategy: str, delta: float, n_classes: int):
         kind = PrivateForestClassifier
     else:
         domain, kind = Domain(**facts, target=(0, 1)), PrivateForestRegressor
-    forest = kind(epsilon=2, delta=delta, domain=domain, strategy=strategy, random_state=1)
+    given = {"epsilon": 2, "delta": delta, "domain": domain, "random_state": 1}
+    if strategy == "multinomial":
+        forest = MultinomialForestClassifier(**given, n_estimators=5, max_depth=5)
+    else:
+        forest = kind(**given, strategy=strategy)
     return forest.fit(X, y.astype(int)), X
 
 
-@pytest.mark.parametrize(("strategy", "delta"), KINDS)
-@pytest.mark.parametrize("n_classes", [0, 2, 3])
+EACH = [
+    (*kind, n_classes) for kind in KINDS for n_classes in (0, 2, 3)
+    if n_classes or kind[0] != "multinomial"
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("strategy", "delta", "n_classes"), EACH)
 def test_they_are_those_of_all_coalitions_and_add_up(strategy, delta, n_classes):
     forest, X = fitted(strategy, delta, n_classes)
     found = forest.shapley_values(X[:4])

@@ -41,9 +41,10 @@ def records(n=N):
 
 def fitted(strategy, delta=0, epsilon=3):
     domain = Domain(features=FEATURES, classes=["yes", "no"], approximate_rows=N)
-    return PrivateForestClassifier(
-        epsilon=epsilon, delta=delta, domain=domain, strategy=strategy, random_state=1
-    ).fit(*records())
+    given = {"epsilon": epsilon, "delta": delta, "domain": domain, "random_state": 1}
+    if strategy == "multinomial":
+        return MultinomialForestClassifier(**given, n_estimators=10).fit(*records())
+    return PrivateForestClassifier(**given, strategy=strategy).fit(*records())
 
 
 @pytest.fixture(scope="module")

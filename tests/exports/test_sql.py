@@ -32,7 +32,7 @@ from dpforest.trees.refitted.learner import RefittedForest
 from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
 from dpforest.trees.rules.learner import RulesLearner
 from dpforest.trees.rules.settings import RulesSettings
-from dpforest.trees.strategies import STRATEGIES, Strategy
+from dpforest.trees.strategies import ASKED, Strategy
 
 CLOSE = 1e-12
 LONG = "a long name " * 5
@@ -213,27 +213,30 @@ def check_classes(forest: Any, answers: Any) -> None:
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", ASKED)
 def test_classes_are_as_probable_as_the_forest_says(strategy, n_classes, answers):
     check_classes(fitted(strategy, n_classes), answers)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("thresholds", ["cells", "lattice"])
-def test_the_multinomial_forest_is_written_too(thresholds, answers):
-    check_classes(multinomial(thresholds), answers)
+def test_the_multinomial_forest_is_written_too(thresholds, n_classes, answers):
+    check_classes(multinomial(thresholds, n_classes), answers)
 
 
 @functools.cache
-def multinomial(thresholds: str) -> Any:
+def multinomial(thresholds: str, n_classes: int) -> Any:
     X, score = table()
-    own = Domain(features=FEATURES, classes=["c0", "c1"], approximate_rows=N)
+    names = [f"c{k}" for k in range(n_classes)]
+    own = Domain(features=FEATURES, classes=names, approximate_rows=N)
     forest = MultinomialForestClassifier(
         epsilon=20, n_estimators=4, max_depth=4, domain=own, thresholds=thresholds
     )
-    return forest.fit(X, np.where(score > 1.2, "c1", "c0").tolist())
+    labels = np.searchsorted([0.9, 1.6][: n_classes - 1], score)
+    return forest.fit(X, [names[label] for label in labels])
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", ASKED)
 def test_means_are_the_forests(strategy, answers):
     forest = fitted(strategy, 0)
     rows = answers(forest.to_sql(keep=["number"]), columns_of(), records())

@@ -21,10 +21,8 @@ import numpy as np
 import dpforest
 from dpforest.streams import BatchStream, CSVStream
 
-#: Strategies of the private forests; that of `MultinomialForestClassifier` is named apart.
-STRATEGIES = (
-    "rules", "one_shot", "refitted", "boosted", "additive", "multinomial", "auto",
-)  # fmt: skip
+#: Strategies of the private forests; `MultinomialForestClassifier` is named apart.
+STRATEGIES = "rules", "one_shot", "refitted", "boosted", "additive", "auto"
 PUBLISHED = "MultinomialForestClassifier"
 #: Those that look at families of trees, which grow quickly with the features.
 _OF_FAMILIES = ("rules", "auto")
@@ -255,7 +253,7 @@ def _declared_cases() -> Iterator[Case]:
             lean = None if strategy == "auto" else "one" if strategy in _OF_FAMILIES else "few"
             yield _private(strategy, task, "epsilon", rows=200, lean=lean)
             # Rules spend the pure epsilon with a delta too.
-            own = lean if strategy in ("one_shot", "refitted", "multinomial") else None
+            own = lean if strategy in ("one_shot", "refitted") else None
             yield _private(strategy, task, "delta", rows=200, delta=DELTA, lean=own)
 
 
@@ -276,8 +274,7 @@ def _size_cases() -> Iterator[Case]:
     """So many declared records that all is released that can be; missing and unknown cells."""
     ways: dict[str, Any] = {"table": "wide", "rows": 1e4, "epsilon": 20}
     for task in TASKS:
-        for strategy in ("one_shot", "multinomial"):
-            yield _private(strategy, task, "many", **ways)
+        yield _private("one_shot", task, "many", **ways)
     yield _private("rules", "two", "many", **ways)
     # Of many classes labels are trusted by their number, and counts do not overrule them.
     yield _private("rules", "five", "not counted", rows=20)
@@ -310,7 +307,6 @@ def _reading_cases() -> Iterator[Case]:
         yield _private("refitted", "target", reading, rows=200, delta=DELTA, reading=reading)
         yield _private("boosted", "three", reading, rows=200, delta=DELTA, **ways)
         yield _private("additive", "three", reading, rows=200, delta=DELTA, **ways)
-        yield _private("multinomial", "two", reading, delta=DELTA, **ways)
         yield _private("auto", "two", reading, rows=200, delta=DELTA, shared=True, **ways)
         yield _published("two", reading, reading=reading)
     for strategy in STRATEGIES[:-1]:

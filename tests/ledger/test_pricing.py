@@ -83,15 +83,22 @@ def price(kind: Any = PrivateForestClassifier, rows: Any = 4000, **parameters: A
 # -- one fit ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("strategy", ["rules", "one_shot", "refitted", "additive", "multinomial"])
+KINDS = [
+    *((PrivateForestClassifier, {"strategy": strategy})
+      for strategy in ("rules", "one_shot", "refitted", "additive")),
+    (MultinomialForestClassifier, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "parameters"), KINDS, ids=str)
 @pytest.mark.parametrize("size", [1, 3])
-def test_rho_is_that_of_the_list_whatever_the_guarantee_is(strategy, size):
-    given = {"delta": "1e-6", "epsilon": 2, "strategy": strategy, "max_records_per_unit": size}
-    one = price(**given)
+def test_rho_is_that_of_the_list_whatever_the_guarantee_is(kind, parameters, size):
+    given = {"delta": "1e-6", "epsilon": 2, "max_records_per_unit": size, **parameters}
+    one = price(kind, **given)
     by_hand = sum(event.loss.rho * b.times for b in one.releases for event in b.events) * size**2
     assert one.amount("rho") == by_hand > 0 and one.composable and not one.waits
     assert (one.epsilon, one.delta, one.records_per_unit) == (2, Fraction("1e-6"), size)
-    forest = PrivateForestClassifier(domain=DOMAIN, **given)
+    forest = kind(domain=DOMAIN, **given)
     plan = plan_of(forest._wanted(), forest._encoder(DOMAIN), 4000, "a ledger")
     if plan.certificate is not None:
         # What its certificate says costs less in epsilon than what is added up.

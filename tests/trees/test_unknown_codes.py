@@ -28,7 +28,7 @@ from dpforest.trees.one_shot.structures import draw_structures
 from dpforest.trees.random.bins import public_bins
 from dpforest.trees.random.trees import RandomTrees, draw_random_trees
 from dpforest.trees.rules.offers import draw_directions
-from dpforest.trees.strategies import STRATEGIES
+from dpforest.trees.strategies import ASKED
 
 ROWS = 2000
 DOMAIN = Domain(
@@ -126,8 +126,8 @@ def _lists(part: Any) -> Iterator[list[Any]]:
 WITHOUT_SPLITS = {"additive"}
 FOR_CLASSES_ALONE = {"rules"}
 KINDS = [
-    *((strategy, PrivateForestClassifier) for strategy in STRATEGIES),
-    *((strategy, PrivateForestRegressor) for strategy in sorted({*STRATEGIES} - FOR_CLASSES_ALONE)),
+    *((strategy, PrivateForestClassifier) for strategy in ASKED),
+    *((strategy, PrivateForestRegressor) for strategy in sorted({*ASKED} - FOR_CLASSES_ALONE)),
 ]
 
 
@@ -137,6 +137,13 @@ def test_no_strategy_splits_off_what_is_not_declared(strategy, kind):
     model = kind(epsilon=50, delta=1e-6, domain=DOMAIN, strategy=strategy, random_state=1)
     n_splits = check_plain(model.fit(X, Y))
     assert (n_splits == 0) == (strategy in WITHOUT_SPLITS)
+
+
+def test_the_multinomial_forest_splits_off_nothing_that_is_not_declared():
+    model = MultinomialForestClassifier(
+        epsilon=50, delta=1e-6, domain=DOMAIN, n_estimators=5, max_depth=5
+    )
+    assert check_plain(model.fit(X, Y)) > 0
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32])

@@ -57,7 +57,6 @@ ROWS: dict[str, tuple[float | None, ...]] = {
     "boosted": (1e4, None),
     # About as many as there are: sizes of bins are told by them too.
     "additive": (100.0, 1e4, None),
-    "multinomial": (1.0, None),
     # With a delta "auto" takes one-shot forests in a pure epsilon where there are not many rows.
     "auto": (100.0, 250.0, 10.0),
 }
@@ -65,7 +64,6 @@ ROWS: dict[str, tuple[float | None, ...]] = {
 ROWS_OF_TARGETS = ROWS | {
     "one_shot": (1e4, 2.0, None),
     "additive": (100.0, 1e4, None),
-    "multinomial": (1e4, None),
     "auto": (100.0, 250.0, 8.0, 4.0, 2.0),
 }
 

@@ -24,7 +24,7 @@ from dpforest.exceptions import ParameterError
 from dpforest.trees.base import TableFacts
 from dpforest.trees.multinomial.criteria import CRITERIA
 from dpforest.trees.multinomial.plan import LEAF_RULES
-from dpforest.trees.strategies import NOT_STREAMED, STRATEGIES
+from dpforest.trees.strategies import ASKED, NOT_STREAMED
 
 #: How records may come, and who pays: one record, or a unit that owns several.
 READINGS = ("memory", "stream", "dask")
@@ -113,7 +113,7 @@ _BETWEEN = tuple(
     (Fraction(1), rows, False)
     for rows in (10.0, 30.0, 100.0, 300.0, 1000.0, 1500.0, 2000.0, 3000.0, 5000.0, 6000.0)
 )
-_STRATEGIES = ("auto", *STRATEGIES)
+_STRATEGIES = ("auto", *ASKED)
 _FEW = ((Fraction(1), 2.0, False), (Fraction(1), 200.0, True), (Fraction(1), 1e8, False))
 
 

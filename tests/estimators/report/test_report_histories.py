@@ -26,7 +26,7 @@ from dpforest.estimators.fitting import Fit
 from dpforest.exceptions import BudgetExceeded, ParameterError
 from dpforest.report.digests import digest_of
 from dpforest.streams import BatchStream
-from dpforest.trees.strategies import STRATEGIES
+from dpforest.trees.strategies import ASKED
 
 pytestmark = pytest.mark.usefixtures("quick_learners")
 N = 60
@@ -83,7 +83,7 @@ KINDS: dict[str, Any] = {
         name: lambda name=name, **given: PrivateForestClassifier(
             epsilon=1, domain=domain(), strategy=name, **given
         )
-        for name in ("auto", *STRATEGIES)
+        for name in ("auto", *ASKED)
     },
 }
 CERTIFIED = {(kind, DELTA) for kind in ("refitted", "boosted", "additive", "one_shot")}

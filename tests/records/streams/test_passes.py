@@ -24,7 +24,7 @@ KINDS = {
     "published": (
         MultinomialForestClassifier.as_published, CLASSES, {"n_estimators": 3, "max_depth": 2},
     ),
-    "multinomial": (PrivateForestClassifier, CLASSES, {"strategy": "multinomial"}),
+    "multinomial": (MultinomialForestClassifier, CLASSES, {"n_estimators": 5, "max_depth": 4}),
     "one shot": (PrivateForestClassifier, CLASSES, {"strategy": "one_shot"}),
     "one shot, quantiles": (PrivateForestClassifier, MANY, {"strategy": "one_shot"}),
     "refitted": (PrivateForestClassifier, CLASSES, {"strategy": "refitted", "delta": 1e-6}),

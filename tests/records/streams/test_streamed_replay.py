@@ -28,7 +28,7 @@ KINDS = {
     "one_shot": (PrivateForestClassifier, CLASSES, {"strategy": "one_shot"}),
     "one_shot, delta": (PrivateForestClassifier, CLASSES, {"strategy": "one_shot", "delta": 0.01}),
     "means": (PrivateForestRegressor, TARGETS, {"strategy": "one_shot"}),
-    "coins": (PrivateForestRegressor, TARGETS, {"strategy": "multinomial"}),
+    "boosted means": (PrivateForestRegressor, TARGETS, {"strategy": "boosted"}),
 }  # fmt: skip
 MEMORY = [0, 2**30]
 
