@@ -1,8 +1,8 @@
 """What `auto` picks for made-up tables of usual shapes, by records and epsilon.
 
 It asks for plans, which need public facts alone, so it fits nothing and reads no records. The
-tables have 20 features, half of them numbers. What it finds goes between two marks of
-docs/private_forest.md.
+tables have 20 features, half of them numbers; of two classes also a quarter. What it finds goes
+between two marks of docs/private_forest.md.
 
     python benchmarks/picks.py [--page docs/private_forest.md]
 """
@@ -22,7 +22,7 @@ START, END = "<!-- picks of benchmarks/picks.py -->", "<!-- end of picks -->"
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 RECORDS = (300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000)
 DELTA = 1e-6
-NUMBERS, CATEGORIES = 10, 10
+FEATURES, NUMBERS, FEW_NUMBERS = 20, 10, 5
 #: What is left where a budget teaches no more than one figure.
 NOTHING = {"classes": "shares", "target": "mean"}
 
@@ -31,14 +31,16 @@ Names = dict[str, tuple[float, float] | list[str]]
 
 def domain_of(task: str) -> Domain:
     """The public facts of a made-up table; its task is a number of classes, or a target."""
-    features: Names = {f"number {i}": (0.0, 1.0) for i in range(NUMBERS)}
-    features |= {f"category {i}": ["a", "b", "c", "d"] for i in range(CATEGORIES)}
+    n_numbers = FEW_NUMBERS if task == MOSTLY_CATEGORIES else NUMBERS
+    features: Names = {f"number {i}": (0.0, 1.0) for i in range(n_numbers)}
+    features |= {f"category {i}": ["a", "b", "c", "d"] for i in range(FEATURES - n_numbers)}
     if task == "a target":
         return Domain(features=features, target=(0.0, 1.0))
     return Domain(features=features, classes=[f"class {i}" for i in range(CLASSES[task])])
 
 
-CLASSES = {"two classes": 2, "five classes": 5}
+MOSTLY_CATEGORIES = "two classes, mostly categories"
+CLASSES = {"two classes": 2, MOSTLY_CATEGORIES: 2, "five classes": 5}
 TASKS = (*CLASSES, "a target")
 
 

@@ -171,9 +171,10 @@ class PrivateForestClassifier(PrivateClassifier):
     what to learn: selected decision rules where the budget is small for the table, a one-shot
     forest of public random trees with noisy leaves (pure epsilon), or a forest refitted to its
     residuals round by round (with a delta; in pure epsilon of many records, or at a large epsilon).
-    Many records can carry a boosted forest, whose trees draw their splits. Of two classes and fewer
-    than 2,000 records in memory it may pick a sum of curves of single features, ``"additive"`` (in
-    pure epsilon). The plan can be read before any data is touched: :meth:`plan`.
+    Many records can carry a boosted forest, whose trees draw their splits. Of two classes in memory
+    it may pick a sum of curves of single features, ``"additive"`` (in pure epsilon), where records
+    are fewer than 2,000 or most features are categories. The plan can be read before any data is
+    touched: :meth:`plan`.
 
     Parameters
     ----------

@@ -48,15 +48,13 @@ STRATEGIES: dict[str, Strategy] = ASKED | {
 }
 
 
-#: R sqrt(2 / K) from which refitted forests pass selected rules, and R for a regression.
-REFITTED_SIGNAL = 150.0
+#: R sqrt(2 / K) from which refitted forests pass selected rules, of two classes and of more, and R
+#: for a regression.
+REFITTED_SIGNAL, REFITTED_SIGNAL_OF_MANY = 100.0, 120.0
 REFITTED_SIGNAL_OF_MEANS = 400.0
 #: It is at least so much for each feature, up to the second: trees look at a few features each, and
 #: the more there are, the more of these say nothing.
 REFITTED_SIGNAL_OF_A_FEATURE, REFITTED_SIGNAL_OF_WIDE = 1.25, 400.0
-#: The same of two classes and fewer records than these, where a rule is held back by the records
-#: more than by noise; of features some of which are ordered.
-REFITTED_SIGNAL_OF_FEW, REFITTED_ROWS = 90.0, 2000.0
 #: R sqrt(2 / K) and records from which boosted forests pass refitted ones, of two classes and of
 #: more. Drawn splits follow a few hundred records too closely.
 BOOSTED_SIGNAL, BOOSTED_SIGNAL_OF_MANY = 8000.0, 10_000.0
@@ -83,12 +81,14 @@ PURE_LEAST_SIGNAL_OF_MEANS, LEAST_SIGNAL_OF_MEANS = 150.0, 16.0
 AT_ONCE_SIGNAL, MOST_AT_ONCE_SIGNAL = 5.0, 300.0
 LEAST_AT_ONCE_SIGNAL = 100.0
 AT_ONCE_SIGNAL_OF_LITTLE, LEAST_AT_ONCE_SIGNAL_OF_LITTLE = 8.0, 40.0
-#: The same of two classes and few records (`REFITTED_LEAST_ROWS` to `PURE_REFITTED_ROWS`): R / D
-#: from which, and epsilon up to which, curves at once pass rules, which follow few records too
-#: closely, and refitted forests: then little noise is left, and trees tell what features say
-#: jointly. Columns up to which so few records are fitted in a second, and tell of all of them.
+#: The same of two classes: R / D from which curves at once pass rules. They do of few records
+#: (`REFITTED_LEAST_ROWS` to `PURE_REFITTED_ROWS`), which rules follow too closely, up to such an
+#: epsilon: then little noise is left, and trees tell what features say jointly. They do of more
+#: records, too, where less than such a share of the features is ordered. Columns up to which so
+#: few records are fitted in a second, and tell of all of them.
 AT_ONCE_SIGNAL_OF_CLASSES, MOST_AT_ONCE_EPSILON = 64.0, 18.0
 AT_ONCE_COLUMNS_OF_CLASSES = 300
+MIXED_ORDERED = 0.5
 #: In pure epsilon, of two classes: R from which refitted forests pass rules, and boosted ones pass
 #: these; they do earlier of as many features as `BOOSTED_FEATURES`, nearly all ordered.
 PURE_REFITTED_SIGNAL, PURE_BOOSTED_SIGNAL = 16_000.0, 200_000.0
@@ -167,9 +167,7 @@ def _level(facts: TableFacts, signal: float) -> float:
 
 def _refitted_signal(facts: TableFacts) -> float:
     """R sqrt(2 / K) from which refitted forests pass rules, with a delta."""
-    rows = facts.approximate_rows or 0.0
-    few = facts.n_classes == 2 and REFITTED_LEAST_ROWS <= rows < REFITTED_ROWS
-    least = REFITTED_SIGNAL_OF_FEW if few and _has_order(facts) else REFITTED_SIGNAL
+    least = REFITTED_SIGNAL if facts.n_classes == 2 else REFITTED_SIGNAL_OF_MANY
     return min(max(least, REFITTED_SIGNAL_OF_A_FEATURE * facts.n_features), REFITTED_SIGNAL_OF_WIDE)
 
 
@@ -283,9 +281,18 @@ def _is_for_curves_at_once(facts: TableFacts, epsilon: float, signal: float) -> 
         lines = level < PURE_CURVE_SIGNAL
         knots = AtOnceSettings().n_knots(level, of_means=True) if lines else MOST_KNOTS
         return known and are_quick(facts, n_knots=knots)
-    few = REFITTED_LEAST_ROWS <= rows < PURE_REFITTED_ROWS
-    known = few and level >= AT_ONCE_SIGNAL_OF_CLASSES and epsilon < MOST_AT_ONCE_EPSILON
-    return known and are_quick(facts, AT_ONCE_COLUMNS_OF_CLASSES)
+    known = level >= AT_ONCE_SIGNAL_OF_CLASSES and are_quick(facts, AT_ONCE_COLUMNS_OF_CLASSES)
+    if rows < PURE_REFITTED_ROWS:
+        return known and rows >= REFITTED_LEAST_ROWS and epsilon < MOST_AT_ONCE_EPSILON
+    return known and _is_mixed(facts) and signal < _pure_boosted_signal(facts)
+
+
+def _is_mixed(facts: TableFacts) -> bool:
+    """True if more than half of the features are categories, but not all.
+
+    So it is of surveys and customers, where each feature tells something on its own.
+    """
+    return 0.0 < float(facts.ordered.mean()) < MIXED_ORDERED
 
 
 def _suits_boosting(facts: TableFacts) -> bool:

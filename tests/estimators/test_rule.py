@@ -97,9 +97,11 @@ def of_classes_in_pure_epsilon(facts, epsilon, level):
     rows, classes = facts.approximate_rows, facts.n_classes
     few = 100 <= rows < 2000
     quick = facts.in_memory and columns_of(facts) <= 300
-    if classes == 2 and few and quick and level / facts.n_features >= 64 and epsilon < 18:
-        return "additive"
     limit = limit_of_two(facts) if classes == 2 else limit_of_more(facts)
+    if classes == 2 and quick and level / facts.n_features >= 64:
+        mixed = 0 < facts.ordered.mean() < 0.5
+        if epsilon < 18 if few else rows >= 2000 and mixed and level < limit:
+            return "additive"
     if few and (epsilon >= 9 if classes == 2 else classes <= 12 and level >= limit):
         return "refitted"
     if classes <= 12 and level >= limit:
@@ -134,7 +136,7 @@ def of_classes_with_delta(facts, epsilon, level):
         return "boosted"
     if not facts.in_memory:
         return None
-    least = 90 if two and 100 <= rows < 2000 and ordered >= 0.1 else 150
+    least = 100 if two else 120
     return "refitted" if level >= min(max(least, 1.25 * width), 400) else None
 
 
