@@ -185,15 +185,15 @@ def test_boosted_forests_that_begin_with_no_curves_come_later(
 
 @pytest.mark.parametrize(("signal", "wide", "ordered", "n_classes", "picked"), [
     (ABOVE * OF_CURVES * 9, 9, 0, 2, "boosted"), (BELOW * OF_CURVES * 9, 9, 9, 2, "refitted"),
-    (ABOVE * OF_CURVES * 30, 30, 2, 2, "boosted"), (BELOW * OF_CURVES * 30, 30, 2, 2, "refitted"),
+    (ABOVE * OF_CURVES * 30, 30, 2, 2, "boosted"), (BELOW * OF_CURVES * 30, 30, 0, 2, "refitted"),
     (ABOVE * strategies.PURE_REFITTED_SIGNAL, 4, 1, 2, "boosted"),
-    (BELOW * strategies.PURE_REFITTED_SIGNAL, 4, 1, 2, "rules"),
+    (BELOW * strategies.PURE_REFITTED_SIGNAL, 4, 2, 2, "rules"),
     (ABOVE * strategies.PURE_BOOSTED_SIGNAL_OF_FEW, 3, 3, 2, "boosted"),
     (BELOW * strategies.PURE_BOOSTED_SIGNAL_OF_FEW, 3, 3, 2, "refitted"),
     (ABOVE * strategies.PURE_BOOSTED_SIGNAL, 120, 2, 2, "boosted"),
-    (BELOW * strategies.PURE_BOOSTED_SIGNAL, 120, 2, 2, "refitted"),
-    (ABOVE * strategies.PURE_REFITTED_SIGNAL, WIDE, 2, 2, "refitted"),
-    (ABOVE * strategies.PURE_BOOSTED_SIGNAL_OF_WIDE, WIDE, 2, 2, "refitted"),
+    (BELOW * strategies.PURE_BOOSTED_SIGNAL, 120, 60, 2, "refitted"),
+    (ABOVE * strategies.PURE_REFITTED_SIGNAL, WIDE, 9, 2, "refitted"),
+    (ABOVE * strategies.PURE_BOOSTED_SIGNAL_OF_WIDE, WIDE, 9, 2, "refitted"),
     (ABOVE * strategies.PURE_BOOSTED_SIGNAL_OF_WIDE, WIDE, WIDE, 2, "boosted"),
     (BELOW * strategies.PURE_BOOSTED_SIGNAL_OF_WIDE, WIDE, WIDE, 2, "refitted"),
     (ABOVE * strategies.PURE_BOOSTED_SIGNAL_OF_WIDE, WIDE - 1, WIDE - 1, 2, "refitted"),
@@ -201,7 +201,7 @@ def test_boosted_forests_that_begin_with_no_curves_come_later(
     (ABOVE * BOOSTED_OF_EIGHT, 3, 2, 8, "boosted"), (BELOW * BOOSTED_OF_EIGHT, 3, 2, 8, "rules"),
     (ABOVE * BOOSTED_OF_EIGHT, 11, 1, 8, "rules"),
     (ABOVE * BOOSTED_OF_EIGHT, 10, 1, 8, "boosted"),
-    (BELOW * strategies.PURE_REFITTED_SIGNAL, 11, 1, 2, "rules"),
+    (BELOW * strategies.PURE_REFITTED_SIGNAL, 11, 6, 2, "rules"),
     (BELOW * OF_THREE, 11, 1, 3, "rules"), (ABOVE * OF_THREE, 11, 1, 3, "refitted"),
     (BELOW * OF_THREE, 3, 2, 3, "rules"), (ABOVE * OF_THREE, 3, 2, 3, "refitted"),
     (BELOW * BOOSTED_OF_THREE, 3, 2, 3, "refitted"), (ABOVE * BOOSTED_OF_THREE, 3, 2, 3, "boosted"),
@@ -300,30 +300,26 @@ def test_the_rule_goes_by_public_signal_alone(domain):
     check_rule_of_boosting(facts_of(domain, 1e5), both)
 
 
-OF_RULES, OF_FEW = strategies.REFITTED_SIGNAL, strategies.REFITTED_SIGNAL_OF_FEW
-FEW_ROWS, OF_WIDE = strategies.REFITTED_ROWS, strategies.REFITTED_SIGNAL_OF_WIDE
-OF_EACH = strategies.REFITTED_SIGNAL_OF_A_FEATURE
-LEAST = strategies.REFITTED_LEAST_ROWS / FEW_ROWS
+OF_TWO, OF_MORE = strategies.REFITTED_SIGNAL, strategies.REFITTED_SIGNAL_OF_MANY
+OF_EACH, OF_WIDE = strategies.REFITTED_SIGNAL_OF_A_FEATURE, strategies.REFITTED_SIGNAL_OF_WIDE
 
 
-@pytest.mark.parametrize(("rows", "wide", "ordered", "n_classes", "limit"), [
-    (BELOW, 10, 1, 2, OF_FEW), (LEAST * ABOVE, 10, 1, 2, OF_FEW),
-    (LEAST * BELOW, 10, 1, 2, OF_RULES), (BELOW, 45, 45, 2, OF_FEW),
-    # More records or classes, or hardly an ordered feature.
-    (ABOVE, 10, 1, 2, OF_RULES), (BELOW, 10, 1, 3, OF_RULES), (BELOW, 11, 1, 2, OF_RULES),
+@pytest.mark.parametrize("rows", [50.0, 1000.0, 4000.0])
+@pytest.mark.parametrize(("wide", "ordered", "n_classes", "limit"), [
+    (10, 1, 2, OF_TWO), (10, 0, 2, OF_TWO), (45, 45, 2, OF_TWO), (10, 1, 3, OF_MORE),
+    (80, 0, 3, OF_MORE),
     # More features.
-    (BELOW, 80, 80, 2, 80 * OF_EACH), (BELOW, 200, 200, 2, 200 * OF_EACH),
-    (ABOVE, 120, 0, 3, OF_RULES), (ABOVE, 200, 0, 3, 200 * OF_EACH),
-    (BELOW, 320, 320, 2, OF_WIDE), (BELOW, 999, 999, 2, OF_WIDE), (ABOVE, 999, 0, 3, OF_WIDE),
+    (90, 90, 2, 90 * OF_EACH), (200, 200, 2, 200 * OF_EACH), (200, 0, 3, 200 * OF_EACH),
+    (320, 320, 2, OF_WIDE), (999, 999, 2, OF_WIDE), (999, 0, 3, OF_WIDE),
 ])  # fmt: skip
 def test_refitted_forests_pass_rules_with_a_delta(domain, rows, wide, ordered, n_classes, limit):
     """On either side of the limits, with or without the library that converts tightly."""
     for part in (BELOW, ABOVE):
-        signal = part * limit * (n_classes / 2) ** 0.5 / (rows * FEW_ROWS)
+        signal = part * limit * (n_classes / 2) ** 0.5 / rows
         rho = Fraction(signal) ** 2 / 2
         budget = LearnerBudget(Fraction(1), Fraction(1, 10**6), concentrated=rho)
         facts = like(facts_of(domain, 1e5), 1.0, budget, wide, ordered, n_classes=n_classes)
-        facts = replace(facts, approximate_rows=rows * FEW_ROWS)
+        facts = replace(facts, approximate_rows=rows)
         assert pick_strategy(facts, budget) == ("rules" if part < 1 else "refitted")
 
 
@@ -423,7 +419,7 @@ def test_two_classes_of_few_records_take_one_minimum(domain, rows, wide, level, 
     """Where each curve is known, in memory; three classes, or any with a delta, do not."""
     epsilon = level * OF_CLASSES * wide * 2**0.5 / rows
     budget = LearnerBudget(Fraction(epsilon), Fraction(0))
-    facts = like(facts_of(domain, 1e5), budget.signal(rows), budget, wide, 1)
+    facts = like(facts_of(domain, 1e5), budget.signal(rows), budget, wide, wide)
     assert pick_strategy(facts, budget) == picked
     shared = LearnerBudget.of_unit(Fraction(3 * epsilon), Fraction(0), 3)
     assert pick_strategy(facts, shared) == picked, "an epsilon of each record"
@@ -436,6 +432,25 @@ def test_two_classes_of_few_records_take_one_minimum(domain, rows, wide, level, 
         pick_strategy(of_categories, budget),
     ]
     assert "additive" not in others
+
+
+@pytest.mark.parametrize(("wide", "ordered", "picked"), [
+    (20, 0, "rules"), (20, 1, "additive"), (20, 9, "additive"), (20, 10, "rules"),
+    (20, 20, "rules"), (2, 1, "rules"), (3, 1, "additive"),
+])  # fmt: skip
+def test_two_classes_of_mostly_categories_take_one_minimum(domain, wide, ordered, picked):
+    """Of many records where some features are ordered, up to the limit of boosted forests."""
+    budget = LearnerBudget(Fraction(1), Fraction(0))
+    rows = max(ABOVE * OF_CLASSES * wide * 2**0.5, AT_ONCE_ROWS)
+    facts = replace(like(facts_of(domain, 1e5), 1.0, budget, wide, ordered), approximate_rows=rows)
+    assert pick_strategy(facts, budget) == picked
+    less = LearnerBudget(Fraction(BELOW * OF_CLASSES * wide * 2**0.5 / rows), Fraction(0))
+    assert pick_strategy(facts, less) == "rules"
+    limit = strategies._pure_boosted_signal(facts)
+    for part, ours in ((BELOW, "additive"), (ABOVE, "boosted")):
+        many = replace(facts, approximate_rows=part * limit * 2**0.5)
+        found = pick_strategy(many, budget)
+        assert found == ours if picked == "additive" or part > 1 else found != "additive"
 
 
 @pytest.mark.parametrize(("n_codes", "picked"), [(100, "additive"), (101, "rules")])
