@@ -50,7 +50,7 @@ STRATEGIES: dict[str, Strategy] = ASKED | {
 
 #: R sqrt(2 / K) from which refitted forests pass selected rules, of two classes and of more, and R
 #: for a regression.
-REFITTED_SIGNAL, REFITTED_SIGNAL_OF_MANY = 100.0, 120.0
+REFITTED_SIGNAL, REFITTED_SIGNAL_OF_MANY = 100.0, 150.0
 REFITTED_SIGNAL_OF_MEANS = 400.0
 #: It is at least so much for each feature, up to the second: trees look at a few features each, and
 #: the more there are, the more of these say nothing.

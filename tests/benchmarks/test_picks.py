@@ -7,7 +7,7 @@ import re
 import picks
 import pytest
 
-CELL = re.compile(r"^\| ([a-z ]+) \| ([\d,]+) \| (.*) \|$", re.MULTILINE)
+CELL = re.compile(r"^\| ([a-z, ]+) \| ([\d,]+) \| (.*) \|$", re.MULTILINE)
 #: One of so many cells is asked for again: a plan takes a twentieth of a second. The number shares
 #: no factor with that of the columns, so that all of them are met.
 STEP = 9

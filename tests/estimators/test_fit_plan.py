@@ -307,7 +307,7 @@ OF_EACH, OF_WIDE = strategies.REFITTED_SIGNAL_OF_A_FEATURE, strategies.REFITTED_
 @pytest.mark.parametrize("rows", [50.0, 1000.0, 4000.0])
 @pytest.mark.parametrize(("wide", "ordered", "n_classes", "limit"), [
     (10, 1, 2, OF_TWO), (10, 0, 2, OF_TWO), (45, 45, 2, OF_TWO), (10, 1, 3, OF_MORE),
-    (80, 0, 3, OF_MORE),
+    (110, 0, 3, OF_MORE),
     # More features.
     (90, 90, 2, 90 * OF_EACH), (200, 200, 2, 200 * OF_EACH), (200, 0, 3, 200 * OF_EACH),
     (320, 320, 2, OF_WIDE), (999, 999, 2, OF_WIDE), (999, 0, 3, OF_WIDE),

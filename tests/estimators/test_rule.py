@@ -136,7 +136,7 @@ def of_classes_with_delta(facts, epsilon, level):
         return "boosted"
     if not facts.in_memory:
         return None
-    least = 100 if two else 120
+    least = 100 if two else 150
     return "refitted" if level >= min(max(least, 1.25 * width), 400) else None
 
 
