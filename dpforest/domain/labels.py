@@ -166,6 +166,14 @@ def check_numbers(n_records: int, labels: Sized, repair: str = _ONE_EACH) -> Non
         raise ParameterError("y", Described("labels"), rule, repair)
 
 
+def check_scored(n_records: int, labels: Sized) -> None:
+    """Refuse to score no records: earlier releases of scikit-learn warn, and answer nan."""
+    check_numbers(n_records, labels)
+    if not n_records:
+        rule = "must have records, since a score of none is no number"
+        raise ParameterError("X", Described("a table"), rule, "Give the records to score")
+
+
 def read_weights(n_records: int, weights: Any) -> NDArray[np.float64] | None:
     """Weights of a score, one for each record; None for none.
 
