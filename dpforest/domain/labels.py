@@ -22,7 +22,12 @@ from dpforest.domain.opening import (
     without_its_words,
 )
 from dpforest.domain.rows import sole_cells
-from dpforest.domain.series import Column, series_column
+from dpforest.domain.series import (
+    Column,
+    is_of_lists_of_polars,
+    series_column,
+    sole_cells_of_polars,
+)
 from dpforest.domain.shapes import OF_FRAMES
 from dpforest.domain.table import ListTable, Table, array_column, check_series
 from dpforest.exceptions import Described, ParameterError, ParameterTypeError, kind_of, raise_alone
@@ -32,12 +37,14 @@ def read_labels(y: Any, estimator_name: str, check: bool = False) -> Column:
     """Labels as a one-dimensional column; see `open_labels`."""
     opened = open_labels(y, estimator_name, check)
     column = opened if isinstance(opened, list) else _column_of_labels(opened)
-    # In a series of objects too. A column whose type is one of lists means nothing by its type.
+    # In a series of objects too.
     return sole_cells(column) if isinstance(column, list) else column
 
 
 def _column_of_labels(opened: Any) -> Column:
-    return array_column(opened) if isinstance(opened, np.ndarray) else series_column(opened)
+    if isinstance(opened, np.ndarray):
+        return array_column(opened)
+    return sole_cells_of_polars(opened) if is_of_lists_of_polars(opened) else series_column(opened)
 
 
 @without_its_words("y")
