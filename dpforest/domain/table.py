@@ -54,11 +54,10 @@ class Table(Protocol):
 class ArrayTable:
     """A numpy array of two dimensions; of more, if its cells are lists of one length."""
 
-    names: tuple[str, ...] | None = None
     broken = None
 
-    def __init__(self, array: NDArray[Any]) -> None:
-        self._array = array
+    def __init__(self, array: NDArray[Any], names: tuple[str, ...] | None = None) -> None:
+        self._array, self.names = array, names
         self.n_rows, self.n_columns = array.shape[:2]
 
     def check_column(self, index: int) -> None:
