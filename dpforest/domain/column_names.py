@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from dpforest.domain.table import Table, check_width
+from dpforest.domain.table import Table, check_width, names_of_index
 from dpforest.exceptions import Described, DomainError, ParameterError, RepeatedColumnsError
 
 
@@ -33,13 +33,15 @@ def select_columns(table: Table, names: Sequence[str], estimator_name: str) -> t
         raise DomainError(
             absent[0],
             "declared, but the table has no column of this name while it has others",
-            _repair_of_name(absent[0], table.names),
+            _repair_of_name(absent[0], table.names, names_of_index(table)),
         )
     check_width(table, len(names), estimator_name)
     return tuple(range(len(names)))
 
 
-def _repair_of_name(absent: str, names: Sequence[str]) -> str:
+def _repair_of_name(absent: str, names: Sequence[str], of_index: Sequence[Any]) -> str:
+    if any(type(name) is str and name == absent for name in of_index):
+        return "It is the index of the frame: pass X.reset_index()"
     alike = written_alike(absent, names)
     if alike is not None:
         return f"Its own is written {alike!r}: case and blanks count"

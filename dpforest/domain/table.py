@@ -172,6 +172,13 @@ class FrameTable:
         return _side_by_side(native.to_numpy(dtype=np.float64), indices)
 
 
+def names_of_index(table: Table) -> tuple[Any, ...]:
+    """Names of the index of a frame of pandas, which is no column; nothing of other tables."""
+    if not isinstance(table, FrameTable) or not table._frame.implementation.is_pandas():
+        return ()
+    return tuple(table._frame.to_native().index.names)
+
+
 def _is_plain(dtype: Any) -> bool:
     """Say if numpy turns every value of a type into the nearest double, without a warning."""
     return isinstance(dtype, np.dtype) and dtype.kind in "biuf" and dtype.itemsize <= 8
