@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,12 +30,12 @@ def middle(x):
     return inner(x) + STEP
 """
 INNER = """
-from numba import njit
+from dpforest.kernels.compiling import kernel
 
 STEP = {step}
 
 
-@njit(cache=True, forceinline=True)
+@kernel(forceinline=True)
 def inner(x):
     return x * {factor}
 """
@@ -54,15 +53,17 @@ def trial(tmp_path):
     (folder / "entry.py").write_text(ENTRY)
     (folder / "middle.py").write_text(MIDDLE)
 
-    def run(step: int, factor: int) -> tuple[int, int]:
+    def run(step: int, factor: int, before: str = "", **variables: str) -> tuple[int, int]:
         (folder / "inner.py").write_text(INNER.format(step=step, factor=factor))
         environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
         environment.pop("NUMBA_CACHE_DIR", None)
+        environment |= variables
         # Python tells its bytecode by a source's second and size, and these are all the same size.
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
         done = subprocess.run(
-            [sys.executable, "-c", RUN], capture_output=True, text=True, check=True, env=environment
-        )
+            [sys.executable, "-c", before + RUN], capture_output=True, text=True, check=True,
+            env=environment,
+        )  # fmt: skip
         value, hits = map(int, done.stdout.split())
         return value, hits
 
@@ -77,9 +78,38 @@ def test_a_change_two_files_away_is_compiled_in(trial):
     assert trial(5, 3) == (35, 1)
 
 
+NOWHERE = """
+from numba.core.caching import CacheImpl
+
+CacheImpl._locator_classes = []
+"""
+FULL = """
+import resource, signal
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+"""
+
+
+def test_a_process_that_cannot_keep_its_kernels_compiles_for_itself(trial, tmp_path):
+    assert trial(1, 2, NOWHERE) == (21, 0)
+    pytest.importorskip("resource")
+    for _ in range(2):
+        assert trial(1, 2, FULL, NUMBA_CACHE_DIR=str(tmp_path / "kept")) == (21, 0)
+
+
+def test_kept_kernels_that_cannot_be_read_are_compiled_anew(trial, tmp_path):
+    kept = tmp_path / "kept"
+    trial(1, 2, NUMBA_CACHE_DIR=str(kept))
+    for content in (b"", b"no pickle"):
+        for path in kept.rglob("*.nbi"):
+            path.write_bytes(content)
+        assert trial(1, 2, NUMBA_CACHE_DIR=str(kept)) == (21, 0)
+    assert trial(1, 2, NUMBA_CACHE_DIR=str(kept)) == (21, 1)
+
+
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_kernels_that_use_others_are_kept_by_all_sources(path):
+def test_kernels_are_kept_by_all_sources_and_where_it_can_be_done(path):
     text = path.read_text("utf-8")
-    uses = set(re.findall(r"^from (dpforest\.\S*kernels\S*) import", text, flags=re.MULTILINE))
-    if uses - {"dpforest.kernels.compiling"} and path.name != "compiling.py":
+    if path.name != "compiling.py":
         assert "njit" not in text, "use dpforest.kernels.compiling.kernel"

@@ -201,9 +201,7 @@ class BudgetAccountant:
             except BudgetExceeded:
                 if alone is None or self._root._charged != NO_LOSS:
                     raise
-            only = open_units(self._root, label, size, alone, adaptive)
-            self._books.alone = only
-            return only
+            return open_units(self._root, label, size, alone, adaptive, alone=True)
 
     def parallel_cells(self, label: str) -> ParallelCellsScope:
         """Open a scope at the top for disjoint cells; see ``Scope.parallel_cells``."""

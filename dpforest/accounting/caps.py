@@ -23,7 +23,7 @@ from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import MOST_DIGITS, check_length
 from dpforest.accounting.scopes import Change, SequentialScope
 from dpforest.accounting.units import UnitsScope, check_records_per_unit
-from dpforest.exceptions import BudgetExceeded, DPForestError
+from dpforest.exceptions import BudgetExceeded
 
 
 def open_capped(
@@ -82,20 +82,15 @@ class CappedScope(SequentialScope):
         """
         with self._books.lock:
             self._check_open()
-            self._reserve = self._caps[0]
-            changes = self._changes(self._inner)
-            try:
-                self._check(changes, self._caps[0])
-            except DPForestError:
-                self._reserve = None
-                raise
-            self._commit(changes)
+            changes = self._changes_of(self._caps[0], self._state)
+            self._check(changes, self._caps[0])
+            self._commit(changes, (setattr, self, "_reserve", self._caps[0]))
 
     def let_go(self) -> None:
         """Give the first cap back: what is asked for is kept under one of them from here."""
         with self._books.lock:
-            self._reserve = None
-            self._commit(self._changes(self._inner))
+            changes = self._changes_of(None, self._state)
+            self._commit(changes, (setattr, self, "_reserve", None))
 
     def _check_own(self, change: Change, requested: PrivacyLoss) -> None:
         super()._check_own(change, requested)

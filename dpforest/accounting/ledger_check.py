@@ -52,7 +52,8 @@ def _problems(ledger: LedgerRecord) -> Iterator[str]:
         yield "the ledger's ceiling contradicts itself"
     if ledger.conversion not in (MEANS if total.delta else (books.conversion,)):
         yield "the ledger's conversion is none that is known"
-    if not _agrees(ledger.remaining_record, _remaining(total, ledger), ledger):
+    left = _remainders(total, ledger)
+    if not any(_agrees(ledger.remaining_record, amount, ledger) for amount in left):
         yield "the ledger's remainder does not follow from its ceiling and its scopes"
     spent = Budget.spent(loss)
     # Ledgers of version 1 had a converted epsilon there, which is not read any more.
@@ -88,12 +89,26 @@ def _paths(
         yield from _paths(child, (*path, child.label))
 
 
-def _remaining(total: PrivacyLoss, ledger: LedgerRecord) -> Budget:
+def _remainders(total: PrivacyLoss, ledger: LedgerRecord) -> Iterator[Budget]:
+    """What may be left; nothing, perhaps, where a fit ended before its list was opened."""
     loss = ledger.scopes.charged.loss
-    if is_used_up(ledger.scopes):
-        return Budget.left(NO_LOSS)
-    rho = rho_of_epsilon(total.epsilon, total.delta - loss.delta)
-    return Budget.left(PrivacyLoss(total.epsilon, rho, total.delta).left_after(loss))
+    used_up = is_used_up(ledger.scopes)
+    if used_up or any(map(_may_stand_alone, ledger.scopes.children)):
+        yield Budget.left(NO_LOSS)
+    if not used_up:
+        rho = rho_of_epsilon(total.epsilon, total.delta - loss.delta)
+        yield Budget.left(PrivacyLoss(total.epsilon, rho, total.delta).left_after(loss))
+
+
+def _may_stand_alone(scope: ScopeRecord) -> bool:
+    """True of a scope that set an (epsilon, delta) aside and in which nothing was granted yet.
+
+    Its books do not tell if it was opened for a list that is all its accountant ever grants. That
+    nothing is left is then the more careful answer of the two.
+    """
+    reserve = None if scope.reserve is None else scope.reserve.loss
+    held = reserve is not None and reserve.delta > 0 and scope.charged.loss == reserve
+    return held and not scope.adaptive and scope.composed.loss == NO_LOSS
 
 
 def _agrees(written: BudgetRecord, remade: Budget, ledger: LedgerRecord) -> bool:

@@ -33,7 +33,7 @@ from dpforest.accounting.releases import (
     repeats,
 )
 from dpforest.accounting.requests import Granted
-from dpforest.accounting.scopes import Request, Scope, SequentialScope
+from dpforest.accounting.scopes import Request, Scope, SequentialScope, State
 from dpforest.accounting.units import group_loss
 from dpforest.exceptions import BudgetExceeded, ParameterError, ScopeError
 from dpforest.observation import observe_grants
@@ -140,9 +140,9 @@ def _opened_certified(
 ) -> ListScope:
     """Charged what it adds up to, or its own (epsilon, delta); see ``certified``."""
 
-    def opened(adds_up: bool) -> ListScope:
+    def opened(adds_up: bool, alone: bool = False) -> ListScope:
         made = ListScope(scope._books, scope, label, rounds, certificate, adds_up)
-        return scope._adopt(made)
+        return scope._adopt(made, alone)
 
     if is_held(scope) or scope._is_held_alone():
         return opened(adds_up=False)
@@ -151,9 +151,7 @@ def _opened_certified(
     except BudgetExceeded:
         if not is_alone(scope):
             raise
-    only = opened(adds_up=False)
-    scope._books.alone = only
-    return only
+    return opened(adds_up=False, alone=True)
 
 
 class ListScope(SequentialScope):
@@ -238,18 +236,17 @@ class ListScope(SequentialScope):
             "Open a scope beside it."
         )
 
-    def close(self, *, keep_reserve: bool = False) -> None:
-        """Take no more requests; see ``Scope.close``.
+    def _end(self, keep_reserve: bool, failed: State) -> None:
+        """Close it; see ``Scope.close``.
 
         Where a list was left may depend on what it released, so what was begun stays spent whole.
         Whether an unused list is given up may depend on what was released beside it meanwhile.
         A delta would then not be fixed beforehand, so it stays spent.
         """
-        with self._books.lock:
-            self._settle()
-            given_up = not self._entries and self._root()._has_granted()
-            kept = given_up and not self._in_rho and not is_held(self)
-            super().close(keep_reserve=keep_reserve or kept or self._was_left())
+        self._settle()
+        given_up = not self._entries and self._root()._has_granted()
+        kept = given_up and not self._in_rho and not is_held(self)
+        super()._end(keep_reserve or kept or self._was_left(), failed)
 
     def __exit__(
         self,
@@ -278,7 +275,7 @@ class ListScope(SequentialScope):
         self._inner, self._composed = inner, composed
         self._settled = n_granted
 
-    def _price(self, inner: PrivacyLoss) -> PrivacyLoss:
+    def _price(self, inner: PrivacyLoss, adaptive: bool = False) -> PrivacyLoss:
         if self._certificate is None or inner == NO_LOSS:
             return inner
         # A unit's, as the certificate is.
@@ -299,13 +296,13 @@ class ListScope(SequentialScope):
                 f"not {release.role!r}. Ask for what was planned, in order."
             )
 
-    def _adopt(self, child: N) -> N:
+    def _adopt(self, child: N, alone: bool = False) -> N:
         if child._label.rpartition(" ")[0] not in self._labels:
             raise ScopeError(
                 f"scope {self._name()!r} holds a list of releases and takes no scopes but those of "
                 "its rounds. Open a scope beside it."
             )
-        return super()._adopt(child)
+        return super()._adopt(child, alone)
 
     def _record(self, counter: list[int]) -> ScopeRecord:
         self._settle()

@@ -7,17 +7,21 @@ Every scope keeps three losses: ``inner``, what its entries and children add up 
 rule; ``composed``, the price of that for one record of its parent (they differ under sampling
 only); and ``charged``, what its parent counts, which a reserve can raise above ``composed``.
 A request changes ``inner`` of one scope and walks to the root: nothing is written before every
-reserve on the way and the accountant's cap have agreed, so a refusal changes nothing.
+reserve on the way and the accountant's cap have agreed, so a refusal changes nothing. What is
+written then is written at once, see ``Scope._commit``, so an interrupt changes all or nothing.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Flag, auto
 from fractions import Fraction
+from itertools import starmap
+from operator import call
 from types import TracebackType
 from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
@@ -62,6 +66,7 @@ class Change:
     inner: PrivacyLoss
     composed: PrivacyLoss
     charged: PrivacyLoss
+    reserve: PrivacyLoss | None
 
 
 class Scope:
@@ -149,17 +154,23 @@ class Scope:
         come to an amount of more digits than books hold without it.
         """
         with self._books.lock:
-            if State.CLOSED in self._state:
-                return
-            kept = State.OPEN if self._reserve is None else State.KEPT
-            self._state |= State.CLOSED | kept if keep_reserve else State.CLOSED
-            changes = self._changes(self._inner)
-            try:
-                self._check_lengths(changes)
-            except ParameterError:  # after records were read nothing may fail for a sum
-                self._state |= kept
-                changes = self._changes(self._inner)
-            self._commit(changes)
+            self._end(keep_reserve, State.OPEN)
+
+    def _end(self, keep_reserve: bool, failed: State) -> None:
+        """Close it, or only mark one that is closed as failed."""
+        state = self._state | failed
+        if State.CLOSED in state:
+            self._state = state
+            return
+        state |= State.CLOSED
+        kept = state if self._reserve is None else state | State.KEPT
+        state = kept if keep_reserve else state
+        changes = self._changes_of(self._reserve, state)
+        try:
+            self._check_lengths(changes)
+        except ParameterError:  # after records were read nothing may fail for a sum
+            state, changes = kept, self._changes_of(self._reserve, kept)
+        self._commit(changes, (setattr, self, "_state", state))
 
     def hold(self) -> None:
         """Set aside what an error of reading records is to cost; a reserve is that already."""
@@ -173,8 +184,7 @@ class Scope:
         For errors of reading, after which an exception leaves it although nothing was granted.
         """
         with self._books.lock:
-            self._state |= State.FAILED
-            self.close(keep_reserve=True)
+            self._end(True, State.FAILED)
 
     def __enter__(self) -> Self:
         return self
@@ -190,51 +200,74 @@ class Scope:
         # an error of reading: see ``fail``.
         with self._books.lock:
             failed = error is not None and (self._composed != NO_LOSS or self._has_granted())
-            if failed:
-                self._state |= State.FAILED
-            self.close(keep_reserve=failed)
+            self._end(failed, State.FAILED if failed else State.OPEN)
 
     # -- composing ----------------------------------------------------------------------
 
-    def _inner_with(self, child: Scope, charged: PrivacyLoss) -> PrivacyLoss:
-        """``inner`` if this child came to count as ``charged``; writes nothing."""
+    def _inner_with(
+        self, child: Scope, charged: PrivacyLoss, adaptive: bool = False
+    ) -> PrivacyLoss:
+        """``inner`` if this child came to count as ``charged``; writes nothing.
+
+        ``adaptive`` where something is about to be opened inside that spends adaptively.
+        """
         raise NotImplementedError
 
-    def _price(self, inner: PrivacyLoss) -> PrivacyLoss:
-        """Cost of ``inner`` for one record of the parent."""
+    def _price(self, inner: PrivacyLoss, adaptive: bool = False) -> PrivacyLoss:
+        """Cost of ``inner`` for one record of the parent; ``adaptive`` as in ``_inner_with``."""
         return inner
 
-    def _charge(self, composed: PrivacyLoss) -> PrivacyLoss:
+    def _charge(
+        self, composed: PrivacyLoss, reserve: PrivacyLoss | None, state: State
+    ) -> PrivacyLoss:
         """Loss that the parent counts, given what was spent and what is held in reserve."""
-        if self._reserve is None:
+        if reserve is None:
             return composed
-        if self._state is State.OPEN or State.KEPT in self._state:
-            return self._reserve.maximum(composed)
+        if state is State.OPEN or State.KEPT in state:
+            return reserve.maximum(composed)
         if self._adaptive:
-            return PrivacyLoss(composed.epsilon, self._reserve.rho, self._reserve.delta)
+            return PrivacyLoss(composed.epsilon, reserve.rho, reserve.delta)
         return composed
 
-    def _changes(self, inner: PrivacyLoss, added: PrivacyLoss | None = None) -> list[Change]:
+    def _changes(
+        self, inner: PrivacyLoss, added: PrivacyLoss | None = None, adaptive: bool = False
+    ) -> list[Change]:
         """Work out what a new ``inner`` does to this scope and all around it.
 
         ``added``, if given, is what ``inner`` was increased by. As long as scopes only add up, what
         is around grows by the same: one sum of rationals in place of a difference and a sum.
         """
-        changes = []
-        scope: Scope = self
+        return self._carried(self._change(inner, adaptive), added, adaptive)
+
+    def _changes_of(self, reserve: PrivacyLoss | None, state: State) -> list[Change]:
+        """Work out what another reserve or state of this scope does to it and all around it."""
+        inner, composed = self._inner, self._price(self._inner)
+        charged = self._charge(composed, reserve, state)
+        return self._carried(Change(self, inner, composed, charged, reserve))
+
+    def _change(self, inner: PrivacyLoss, adaptive: bool) -> Change:
+        composed, reserve = self._price(inner, adaptive), self._reserve
+        charged = self._charge(composed, reserve, self._state)
+        return Change(self, inner, composed, charged, reserve)
+
+    @staticmethod
+    def _carried(
+        change: Change, added: PrivacyLoss | None = None, adaptive: bool = False
+    ) -> list[Change]:
+        """A change of a scope, and what it does to all around."""
+        changes = [change]
         while True:
-            composed = scope._price(inner)
-            charged = scope._charge(composed)
-            changes.append(Change(scope, inner, composed, charged))
+            scope, charged = change.scope, change.charged
             parent = scope._parent
             if parent is None or charged == scope._charged:
                 return changes
-            if added is not None and charged is inner and parent._adds_up:
+            if added is not None and charged is change.inner and parent._adds_up:
                 inner = parent._inner + added
             else:
                 added = None
-                inner = parent._inner_with(scope, charged)
-            scope = parent
+                inner = parent._inner_with(scope, charged, adaptive)
+            change = parent._change(inner, adaptive)
+            changes.append(change)
 
     def _check(self, changes: list[Change], requested: PrivacyLoss) -> None:
         """Refuse changes that break a reserve or the accountant's cap, or cannot be written."""
@@ -247,7 +280,7 @@ class Scope:
 
     def _check_own(self, change: Change, requested: PrivacyLoss) -> None:
         """Refuse a change of this scope that breaks what it promised itself."""
-        reserve = self._reserve
+        reserve = change.reserve
         covered = reserve is change.charged  # the maximum of the two is the reserve itself
         if reserve is not None and not covered and not reserve.covers(change.composed):
             left = Budget.left(reserve.left_after(self._composed))
@@ -266,17 +299,28 @@ class Scope:
             self._books.check_remainder(last.charged)
 
     @staticmethod
-    def _commit(changes: list[Change]) -> None:
-        # From the root down: were it cut short, too much would be spent, not too little.
-        for change in reversed(changes):
+    def _commit(changes: list[Change], *writes: tuple[Any, ...]) -> None:
+        """Write changes, and what else belongs to them as calls, all of it or nothing.
+
+        One call runs them all, with no line of Python in between, which is where an interrupt
+        comes: ``deque`` goes through them in C. Setting an attribute that is there takes no
+        memory. What may take some goes first, and there is one of these at most.
+        """
+        made: list[tuple[Any, ...]] = [*writes]
+        for change in changes:
             scope = change.scope
-            scope._inner, scope._composed = change.inner, change.composed
-            scope._charged = change.charged
+            made.append((setattr, scope, "_inner", change.inner))
+            made.append((setattr, scope, "_composed", change.composed))
+            made.append((setattr, scope, "_charged", change.charged))
+        deque(starmap(call, made), 0)
 
     # -- shared steps -------------------------------------------------------------------
 
-    def _adopt(self, child: S) -> S:
-        """Take a new child in, with its reserve, or refuse and change nothing."""
+    def _adopt(self, child: S, alone: bool = False) -> S:
+        """Take a new child in, with its reserve, or refuse and change nothing.
+
+        With ``alone`` it is the scope beside which nothing is granted from then on.
+        """
         label = child._label
         if not isinstance(label, str) or not label:
             raise ParameterTypeError("label", label, "must be a non-empty str", "Name the scope")
@@ -285,17 +329,17 @@ class Scope:
         with self._books.lock:
             self._check_open()
             self._check_free(label)
-            is_first = child._adaptive and not self._root()._has_granted()
-            self._children[label] = child  # so that what is around knows whether it is adaptive
-            try:
-                changes = child._changes(child._inner)
-                self._check(changes, child._charge(child._composed))
-            except BaseException:  # an interrupt as well: a child that is not charged fits no total
-                del self._children[label]
-                raise
-            self._commit(changes)
-            if is_first:
-                self._books.held_first.append(child)
+            books, first = self._books, self._books.held_first
+            if child._adaptive and not self._root()._has_granted():
+                first = [*first, child]
+            changes = child._changes(child._inner, adaptive=child._is_adaptive())
+            self._check(changes, changes[0].charged)
+            self._commit(
+                changes,
+                (self._children.__setitem__, label, child),
+                (setattr, books, "held_first", first),
+                (setattr, books, "alone", child if alone else books.alone),
+            )
         return child
 
     def _check_free(self, label: str) -> None:
@@ -541,10 +585,9 @@ class SequentialScope(Scope):
             inner, added = self._added_up(asked)
             changes = self._changes(inner, added)
             self._check(changes, entries[0].loss if len(entries) == 1 else added)
-            # First what is spent, then the entries, then grants: a crash in between leaves the
-            # budget spent, and at no time less of it than the ledger says.
-            self._commit(changes)
-            self._entries += entries
+            # What is spent and the entries at once, then grants: a crash in between leaves the
+            # budget spent.
+            self._commit(changes, (self._entries.extend, entries))
         path = self.path
         granted = [grants.issue(e.event, e.role, e.cells, path, e.level) for e in entries]
         observe_grants(granted, owner)
@@ -561,7 +604,9 @@ class SequentialScope(Scope):
         """Loss that a request, or what a child is charged, counts as here."""
         return loss
 
-    def _inner_with(self, child: Scope, charged: PrivacyLoss) -> PrivacyLoss:
+    def _inner_with(
+        self, child: Scope, charged: PrivacyLoss, adaptive: bool = False
+    ) -> PrivacyLoss:
         inner, old = self._inner, self._counted(child._charged, child)
         charged = self._counted(charged, child)
         return PrivacyLoss(
@@ -587,7 +632,9 @@ class ParallelCellsScope(Scope):
 
     kind: ClassVar[ScopeKind] = "parallel cells"
 
-    def _inner_with(self, child: Scope, charged: PrivacyLoss) -> PrivacyLoss:
+    def _inner_with(
+        self, child: Scope, charged: PrivacyLoss, adaptive: bool = False
+    ) -> PrivacyLoss:
         if charged.covers(child._charged):
             return self._inner.maximum(charged)
         largest = charged
@@ -635,9 +682,11 @@ class ParallelRecordsScope(Scope):
             "Open scopes in scope.side(name)."
         )
 
-    def _inner_with(self, child: Scope, charged: PrivacyLoss) -> PrivacyLoss:
+    def _inner_with(
+        self, child: Scope, charged: PrivacyLoss, adaptive: bool = False
+    ) -> PrivacyLoss:
         losses = [charged if side is child else side._charged for side in self._sides.values()]
-        return mixed(self._weights, losses, self._spends_adaptively())
+        return mixed(self._weights, losses, adaptive or self._spends_adaptively())
 
     def _probabilities(self) -> dict[str, Fraction]:
         return dict(zip(self._sides, self._weights, strict=True))
@@ -656,8 +705,8 @@ class PoissonScope(SequentialScope):
         super().__init__(books, parent, label)
         self._rate = rate
 
-    def _price(self, inner: PrivacyLoss) -> PrivacyLoss:
-        return mixed((self._rate,), [inner], self._spends_adaptively())
+    def _price(self, inner: PrivacyLoss, adaptive: bool = False) -> PrivacyLoss:
+        return mixed((self._rate,), [inner], adaptive or self._spends_adaptively())
 
     def _probabilities(self) -> dict[str, Fraction]:
         return {"rate": self._rate}

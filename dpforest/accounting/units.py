@@ -101,6 +101,7 @@ def open_units(
     size: int,
     reserve: PrivacyLoss | None = None,
     adaptive: bool = False,
+    alone: bool = False,
 ) -> SequentialScope:
     """Open a sequential scope whose requests cost a record, and which is charged for a unit.
 
@@ -114,6 +115,8 @@ def open_units(
         Most records of a unit; 1 opens a plain sequential scope.
     reserve, adaptive
         As in ``Scope.sequential``, the reserve in units.
+    alone : bool
+        Whether nothing is granted beside it from then on.
 
     Raises
     ------
@@ -125,12 +128,13 @@ def open_units(
         If a scope around it counts in units already.
     """
     size = check_records_per_unit(size)
-    if size == 1:
-        return scope.sequential(label, reserve, adaptive)
     check_adaptive(adaptive, reserve)
+    if size == 1:
+        plain = SequentialScope(scope._books, scope, label, reserve, adaptive)
+        return scope._adopt(plain, alone)
     _check_around(scope)
     units = UnitsScope(scope._books, scope, label, size, reserve, adaptive)
-    return scope._adopt(units)
+    return scope._adopt(units, alone)
 
 
 class UnitsScope(SequentialScope):

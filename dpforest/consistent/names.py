@@ -43,6 +43,8 @@ def _warn_of_names(estimator: Any) -> None:
 
 def _names(X: Any) -> NDArray[Any] | None:
     """Names that scikit-learn finds in a table, which knows some libraries' frames and not all."""
+    if isinstance(X, (list, tuple)) and not X:
+        return None  # scikit-learn looks at the first record; what reads the table refuses it
     asked = BaseEstimator()
     validate_data(asked, X, skip_check_array=True)
     return getattr(asked, "feature_names_in_", None)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, NoReturn
 
-from dpforest.domain.table import Table, check_width
+from dpforest.domain.table import Table, check_width, names_of_index
 from dpforest.exceptions import Described, DomainError, ParameterError, RepeatedColumnsError
 
 
@@ -32,13 +33,15 @@ def select_columns(table: Table, names: Sequence[str], estimator_name: str) -> t
         raise DomainError(
             absent[0],
             "declared, but the table has no column of this name while it has others",
-            _repair_of_name(absent[0], table.names),
+            _repair_of_name(absent[0], table.names, names_of_index(table)),
         )
     check_width(table, len(names), estimator_name)
     return tuple(range(len(names)))
 
 
-def _repair_of_name(absent: str, names: Sequence[str]) -> str:
+def _repair_of_name(absent: str, names: Sequence[str], of_index: Sequence[Any]) -> str:
+    if any(type(name) is str and name == absent for name in of_index):
+        return "It is the index of the frame: pass X.reset_index()"
     alike = written_alike(absent, names)
     if alike is not None:
         return f"Its own is written {alike!r}: case and blanks count"
@@ -52,6 +55,26 @@ def written_alike(name: str, names: Sequence[str]) -> str | None:
     """
     own = name.strip().casefold()
     return next((other for other in names if other.strip().casefold() == own), None)
+
+
+def table_names(X: Any) -> tuple[str, ...] | None:
+    """Column names of a data frame of any library, where all of them are text."""
+    # Asked of the type: pandas answers for columns and rows of a name too, with their values.
+    # Arrow's tables hold data under "columns".
+    place = "column_names" if hasattr(type(X), "column_names") else "columns"
+    # A lazy frame of polars warns where it is asked for its columns, which are its schema's.
+    lazy = hasattr(type(X), "collect") and hasattr(type(X), "collect_schema")
+    found: tuple[Any, ...] = (None,)
+    with suppress(Exception):  # what an object of somebody else's calls so need not be names
+        names = X.collect_schema().names() if lazy else getattr(X, place, None)
+        found = (None,) if names is None or callable(names) else _listed(names)
+    return found if all(isinstance(name, str) for name in found) else None
+
+
+def _listed(names: Any) -> tuple[Any, ...]:
+    """Names one by one; those of pandas all at once, which takes a tenth of the time."""
+    of_pandas = type(names).__module__.partition(".")[0] == "pandas"
+    return tuple(names.tolist() if of_pandas else names)
 
 
 #: What libraries, and drafts of arrays, call columns that have no names.

@@ -173,18 +173,20 @@ class DomainCheck(Shown):
             f"{self.by_position[:1].upper()}{self.by_position[1:]}." if self.by_position else "",
             _OTHER_ORDER if self.labels_in_other_order else "",
             self._summary(),
+            self._of_lines() if self.lines_left_out else "",
             Grid(headers, rows) if rows else "",
             _MEANT if self.near_misses else "",
             f"Columns that the domain does not declare, and that no fit reads: {ignored}."
             if ignored else "",
-            self._of_lines() if self.lines_left_out else "",
         ))  # fmt: skip
 
     def _of_lines(self) -> str:
         return (
             "Lines of the file that are no record, and that no fit reads: "
             f"{self.lines_left_out:,}. They have another number of cells than the first line, an "
-            f"open quote or over 1 MiB.{'' if self.records else f' {LOOK_AT_LINES}.'}"
+            "open quote or over 1 MiB. A record with a line end inside of a quoted cell is such "
+            "lines: write the file anew without that end, or as Parquet."
+            f"{'' if self.records else f' {LOOK_AT_LINES}.'}"
         )
 
     def _summary(self) -> str:

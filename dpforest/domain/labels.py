@@ -22,7 +22,12 @@ from dpforest.domain.opening import (
     without_its_words,
 )
 from dpforest.domain.rows import sole_cells
-from dpforest.domain.series import Column, series_column
+from dpforest.domain.series import (
+    Column,
+    is_of_lists_of_polars,
+    series_column,
+    sole_cells_of_polars,
+)
 from dpforest.domain.shapes import OF_FRAMES
 from dpforest.domain.table import ListTable, Table, array_column, check_series
 from dpforest.exceptions import Described, ParameterError, ParameterTypeError, kind_of, raise_alone
@@ -32,12 +37,14 @@ def read_labels(y: Any, estimator_name: str, check: bool = False) -> Column:
     """Labels as a one-dimensional column; see `open_labels`."""
     opened = open_labels(y, estimator_name, check)
     column = opened if isinstance(opened, list) else _column_of_labels(opened)
-    # In a series of objects too. A column whose type is one of lists means nothing by its type.
+    # In a series of objects too.
     return sole_cells(column) if isinstance(column, list) else column
 
 
 def _column_of_labels(opened: Any) -> Column:
-    return array_column(opened) if isinstance(opened, np.ndarray) else series_column(opened)
+    if isinstance(opened, np.ndarray):
+        return array_column(opened)
+    return sole_cells_of_polars(opened) if is_of_lists_of_polars(opened) else series_column(opened)
 
 
 @without_its_words("y")
@@ -164,6 +171,14 @@ def check_numbers(n_records: int, labels: Sized, repair: str = _ONE_EACH) -> Non
     if n_records != len(labels):
         rule = "X and y have inconsistent numbers of samples"
         raise ParameterError("y", Described("labels"), rule, repair)
+
+
+def check_scored(n_records: int, labels: Sized) -> None:
+    """Refuse to score no records: earlier releases of scikit-learn warn, and answer nan."""
+    check_numbers(n_records, labels)
+    if not n_records:
+        rule = "must have records, since a score of none is no number"
+        raise ParameterError("X", Described("a table"), rule, "Give the records to score")
 
 
 def read_weights(n_records: int, weights: Any) -> NDArray[np.float64] | None:

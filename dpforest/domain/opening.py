@@ -16,7 +16,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.domain.column_names import refuse_repeated_columns
+from dpforest.domain.column_names import refuse_repeated_columns, table_names
 from dpforest.domain.reading import PASSED
 from dpforest.domain.rows import cells_of_array, width_of_rows
 from dpforest.domain.shapes import (
@@ -104,6 +104,8 @@ def read_table(X: Any, declared: Sequence[str] | None = None) -> Table:
         if frame is not None and (declared is None or frame.shape != (0, 0)):
             return FrameTable(frame)
         X = X if frame is None else []
+        if isinstance(X, Mapping):  # numpy would make an array of its names
+            refuse_dimensions(0)
     read = as_array(X, "X")
     if isinstance(read, list):
         return _list_table(read, declared)
@@ -111,7 +113,13 @@ def read_table(X: Any, declared: Sequence[str] | None = None) -> Table:
         read = read.reshape(0, len(declared))
     if read.ndim != 2 and not (read.ndim > 2 and read.dtype == object):
         refuse_dimensions(read.ndim, _repair_of(X, read.ndim))
-    return ArrayTable(read)
+    return ArrayTable(read, _names_of_columns(X, read.shape[1]))
+
+
+def _names_of_columns(X: Any, width: int) -> tuple[str, ...] | None:
+    """Names of a table of a library that nobody knows here, one for each column of its array."""
+    names = None if isinstance(X, np.ndarray) else table_names(X)
+    return names if names is not None and len(names) == width else None
 
 
 def _repair_of(values: Any, n_dimensions: int) -> str:

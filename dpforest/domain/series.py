@@ -162,6 +162,23 @@ def polars_column(series: Any) -> Column:
     return list(series.to_list())
 
 
+def is_of_lists_of_polars(series: Any) -> bool:
+    """Say if a narwhals series is of polars, which makes one of lists of any rows."""
+    polars = sys.modules.get("polars")
+    kinds = () if polars is None else (polars.List, polars.Array)
+    return bool(series.implementation.is_polars()) and isinstance(series.to_native().dtype, kinds)
+
+
+def sole_cells_of_polars(series: Any) -> Column:
+    """Cells of a series of lists: of a list of one its cell, as where rows come one by one."""
+    native = series.to_native()
+    lists = native.arr.to_list() if native.dtype == sys.modules["polars"].Array else native
+    lengths = lists.list.len().to_list()
+    firsts = cells_of(polars_column(lists.list.first()))
+    found = zip(lengths, firsts, strict=True)
+    return [None if n is None else cell if n == 1 else NO_MEANING for n, cell in found]
+
+
 def _texts(cells: list[Any]) -> Column:
     """Bytes as text; all stay bytes, which mean the same, where one is no UTF-8."""
     try:

@@ -54,11 +54,10 @@ class Table(Protocol):
 class ArrayTable:
     """A numpy array of two dimensions; of more, if its cells are lists of one length."""
 
-    names: tuple[str, ...] | None = None
     broken = None
 
-    def __init__(self, array: NDArray[Any]) -> None:
-        self._array = array
+    def __init__(self, array: NDArray[Any], names: tuple[str, ...] | None = None) -> None:
+        self._array, self.names = array, names
         self.n_rows, self.n_columns = array.shape[:2]
 
     def check_column(self, index: int) -> None:
@@ -171,6 +170,13 @@ class FrameTable:
             return None
         _observe_all(indices)
         return _side_by_side(native.to_numpy(dtype=np.float64), indices)
+
+
+def names_of_index(table: Table) -> tuple[Any, ...]:
+    """Names of the index of a frame of pandas, which is no column; nothing of other tables."""
+    if not isinstance(table, FrameTable) or not table._frame.implementation.is_pandas():
+        return ()
+    return tuple(table._frame.to_native().index.names)
 
 
 def _is_plain(dtype: Any) -> bool:

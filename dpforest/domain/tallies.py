@@ -14,7 +14,7 @@ import numpy as np
 
 from dpforest.domain.findings import Effect, Finding, FoundValue
 from dpforest.domain.near import NearMiss
-from dpforest.domain.values import is_boolean, meaning_of, text_of
+from dpforest.domain.values import NO_MEANING, is_boolean, meaning_of, text_of
 
 #: Values of a finding that are kept.
 _MOST_VALUES = 20
@@ -139,7 +139,10 @@ def written(value: Any) -> str:
         return _written_text(text) if len(text) <= _SHORT else repr(text)
     if isinstance(value, bytes):
         return repr(bytes(value))
-    return text_of(value) or f"a {type(value).__name__}"
+    if value is NO_MEANING:
+        return "a date, a list or the like"
+    kind = type(value).__name__
+    return text_of(value) or f"{'an' if kind[:1] in 'aeiou' else 'a'} {kind}"
 
 
 @lru_cache(maxsize=4096)

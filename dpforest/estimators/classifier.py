@@ -15,7 +15,7 @@ from dpforest.call_stack import callers_stacklevel
 from dpforest.decisions import ClassScores, log_shares, softmax
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.labels import check_numbers, read_weights
+from dpforest.domain.labels import check_scored, read_weights
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.fit_plan import FitRequest
 from dpforest.estimators.outcome import FitOutcome
@@ -135,7 +135,7 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
         Raises
         ------
         ParameterError
-            There is not one label, or one such weight, for each record.
+            There are no records, or not one label, or one such weight, for each.
         """
         from sklearn.metrics import accuracy_score
 
@@ -144,7 +144,7 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
         if codes.size and codes.max() < 0:
             self._warn_of_labels()
         predicted = self._order_[self.predict_proba(X).argmax(axis=1)]
-        check_numbers(len(predicted), codes)
+        check_scored(len(predicted), codes)
         weights = read_weights(len(predicted), sample_weight)
         return float(accuracy_score(codes, predicted, sample_weight=weights))
 

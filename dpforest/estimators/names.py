@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from dpforest.call_stack import callers_stacklevel
 from dpforest.checks import warn_of_lacking_names
+from dpforest.domain.column_names import table_names
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.rows import are_read_by_name
@@ -114,23 +114,3 @@ def warn_of_times(features: tuple[str, ...]) -> None:
 def _names_fit(encoder: DomainEncoder, domain: Domain, X: Any) -> bool:
     """Say if a table has all declared names, and is read by them."""
     return set(domain.feature_names) <= set(table_names(X) or ()) and encoder.reads_by_name(X)
-
-
-def table_names(X: Any) -> tuple[str, ...] | None:
-    """Column names of a data frame of any library, where all of them are text."""
-    # Asked of the type: pandas answers for columns and rows of a name too, with their values.
-    # Arrow's tables hold data under "columns".
-    place = "column_names" if hasattr(type(X), "column_names") else "columns"
-    # A lazy frame of polars warns where it is asked for its columns, which are its schema's.
-    lazy = hasattr(type(X), "collect") and hasattr(type(X), "collect_schema")
-    found: tuple[Any, ...] = (None,)
-    with suppress(Exception):  # what an object of somebody else's calls so need not be names
-        names = X.collect_schema().names() if lazy else getattr(X, place, None)
-        found = (None,) if names is None or callable(names) else _listed(names)
-    return found if all(isinstance(name, str) for name in found) else None
-
-
-def _listed(names: Any) -> tuple[Any, ...]:
-    """Names one by one; those of pandas all at once, which takes a tenth of the time."""
-    of_pandas = type(names).__module__.partition(".")[0] == "pandas"
-    return tuple(names.tolist() if of_pandas else names)

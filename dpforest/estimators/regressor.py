@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder, target_faults
-from dpforest.domain.labels import check_numbers, read_labels, read_weights
+from dpforest.domain.labels import check_scored, read_labels, read_weights
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.fit_plan import FitRequest
@@ -186,8 +186,8 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
         Raises
         ------
         ParameterError
-            Some target is no finite number, or there is not one, or one such weight, for each
-            record.
+            Some target is no finite number, there are no records, or not one target, or one such
+            weight, for each.
         """
         from sklearn.metrics import r2_score
 
@@ -198,7 +198,7 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
                 "y", Described("targets"), "must all be finite numbers", "Leave out those without"
             )
         predicted = self.predict(X)
-        check_numbers(len(predicted), targets)
+        check_scored(len(predicted), targets)
         weights = read_weights(len(predicted), sample_weight)
         return float(r2_score(targets, predicted, sample_weight=weights))
 

@@ -13,8 +13,8 @@ from types import FrameType
 from typing import Any
 
 from dpforest.call_stack import calling_frames
+from dpforest.domain.column_names import table_names
 from dpforest.domain.domain import Domain
-from dpforest.estimators.names import table_names
 from dpforest.estimators.pipeline_rows import row_of
 from dpforest.estimators.pipelines import holders_around
 from dpforest.exceptions import Described, ParameterError

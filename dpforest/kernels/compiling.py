@@ -5,14 +5,19 @@ another file holds that one's code too, so after ``git pull`` it would go on run
 before: a mended mechanism would not be mended. Here what is kept is also told by the text of all
 files that its own imports, and of those that they import. ``_cache_file`` is numba's own; were it
 gone, kernels would be kept by numba's rule, and tests/test_kernel_cache.py would say so.
+
+Keeping is a convenience. Where no folder can be written, its disk is full, or what was kept there
+cannot be read, a process compiles for itself: numba would end an import, or a fit in its middle.
 """
 
 from __future__ import annotations
 
 import hashlib
+import pickle
 import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,16 +36,37 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     **options
         Further options of ``njit``.
     """
-    compiled = njit(**{"cache": True, "nogil": True, **options})
+    wanted = {"cache": True, "nogil": True, **options}
 
     def decorate(function: Callable[..., Any]) -> Any:
-        made = compiled(function)
-        file: Any = getattr(getattr(made, "_cache", None), "_cache_file", None)
+        try:
+            made = njit(**wanted)(function)
+        except RuntimeError:  # neither the package's folder nor one of the user's can be written
+            return njit(**{**wanted, "cache": False})(function)
+        kept: Any = getattr(made, "_cache", None)
+        file: Any = getattr(kept, "_cache_file", None)
         if hasattr(file, "_source_stamp"):
             file._source_stamp = (file._source_stamp, sources_digest(function.__module__))
+        for name in ("load_overload", "save_overload"):
+            if hasattr(kept, name):
+                setattr(kept, name, _or_nothing(getattr(kept, name), kept))
         return made
 
     return decorate
+
+
+def _or_nothing(step: Callable[..., Any], kept: Any) -> Callable[..., Any]:
+    """A step of keeping compiled code, which gives nothing where a file does not allow it."""
+
+    def tried(*given: Any) -> Any:
+        with suppress(OSError):
+            try:
+                return step(*given)
+            except (EOFError, pickle.UnpicklingError):
+                kept.flush()  # so that what is compiled next is kept
+        return None
+
+    return tried
 
 
 @cache

@@ -61,6 +61,8 @@ class LedgerAdministration(LedgerCore):
         and every reserve that a witness speaks of and that was lost is charged again. It goes on
         once as much counts as was spent on the lost chain and since the restore. Reports do not
         show what was spent since: an export does, or an owner says it by ``write_off``.
+        Where a file of SQLite lost its ``-wal`` (``incomplete=True``) all of its data sets are
+        frozen first, and each is recovered by itself.
 
         Parameters
         ----------

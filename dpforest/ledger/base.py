@@ -333,6 +333,11 @@ class LedgerBase:
         _warn_of_clock(written.entry)
         return written
 
+    def check_written(self, data_set: str, body: Body) -> None:
+        """Refuse what :meth:`write` would refuse as the data set stands; nothing is written."""
+        said = Statement(data_set, str(uuid.uuid4()), self._actor, body, self._signer)
+        linked(self._end(data_set), said)
+
     def _append(self, said: Statement, after: str) -> Written:
         with self._store.locked(said.data_set) as locked:
             known = locked.find(said.id)

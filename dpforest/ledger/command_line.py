@@ -201,6 +201,10 @@ def _recover(parser: argparse.ArgumentParser) -> None:
     _data_set(parser)
     _witnesses(parser)
     parser.add_argument("--write-off", metavar="AMOUNT", help="to charge for what nobody holds")
+    parser.add_argument(
+        "--incomplete", action="store_true",
+        help="take a file of SQLite that lost its -wal; all its data sets are frozen first",
+    )  # fmt: skip
     parser.add_argument("--reason", default="", help="in words; a write-off needs one")
 
 

@@ -100,7 +100,10 @@ def _opened(chosen: argparse.Namespace) -> BudgetLedger:
     actor = chosen.actor or login()
     if chosen.action != "import" or chosen.data_set:
         create = chosen.action == "init"
-        return BudgetLedger.open(chosen.ledger, actor=actor, signer=signer, create=create)
+        incomplete = getattr(chosen, "incomplete", False)
+        return BudgetLedger.open(
+            chosen.ledger, actor=actor, signer=signer, create=create, incomplete=incomplete
+        )
     # An export is read into a ledger of its own identity, which is made where there is none.
     identity = read_export(chosen.file).ledger
     return BudgetLedger(open_store(chosen.ledger, create=True, identity=identity), actor, signer)

@@ -28,6 +28,10 @@ is in what the last of them asks for. An owner's word is of what was heard when 
 What the lost chain held after the last entry that a witness names, nobody can know here. That is
 why officers keep reports, and why exports and the page exist.
 
+**A file that lost its** ``-wal`` says so itself until something is written. So the first recovery
+of one of its data sets freezes all of them, each of which may lack its last entries, or writes
+nothing.
+
 Held by tests/ledger/test_recovery.py, and the claim by test_recovery_claim.py on random histories.
 """
 
@@ -60,6 +64,10 @@ _SAY = (
     "what was spent here since the restore, which is 0 if no fit ran since: --write-off AMOUNT "
     "--reason WHY, or write_off= and reason="
 )
+
+
+#: Why all data sets of a file are frozen.
+_LOST_LOG = "its -wal is lost, so its last entries may be missing"
 
 
 @dataclass(frozen=True)
@@ -140,6 +148,9 @@ def recover(
     attestations = asked_of(ledger, read_attestations(witnesses), (data_set,))
     chain = ledger.chain(data_set)
     check_owner(chain.state, ledger.actor)
+    if store.lacks_entries:
+        _freeze_all(ledger)
+        chain = ledger.chain(data_set)
     known = kept_need(chain).lost_hashes.union(*(one.hashes.values() for one in attestations))
     found = Recovery(data_set, sum(_restored(ledger, store, one) for one in attestations))
     while True:
@@ -150,6 +161,16 @@ def recover(
             # Somebody else wrote, such as another owner who recovers with other witnesses. What he
             # wrote stands, and all is worked out anew with it.
             found = step.found
+
+
+def _freeze_all(ledger: LedgerCore) -> None:
+    """Freeze all data sets, whose last entries may be missing, or write nothing."""
+    body = CheckpointBody(frozen=True, reason=_LOST_LOG)
+    names = [name for name in ledger.data_sets if not ledger.chain(name).state.frozen]
+    for name in names:
+        ledger.check_written(name, body)
+    for name in names:
+        ledger.write(name, body)
 
 
 class _Step:

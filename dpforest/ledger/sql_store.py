@@ -117,6 +117,11 @@ class SqlStore(ABC):
 
     # -- reading ------------------------------------------------------------------------
 
+    @property
+    def lacks_entries(self) -> bool:
+        """Whether it lost its last entries, as its place shows, and nothing was written since."""
+        return self._handle.lacks_log
+
     def data_sets(self) -> tuple[str, ...]:
         """Names of all data sets, sorted."""
         return tuple(sorted(name for (name,) in self._ask(DATA_SETS)))

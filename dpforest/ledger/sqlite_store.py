@@ -187,9 +187,10 @@ class SqliteStore(SqlStore):
             raise LedgerDamaged(
                 "its -wal is missing, as in a copy of this file alone that was made while the "
                 "ledger was in use, so its last entries may be missing",
-                "Copy the ledger with its backup. If there is nothing else, an owner opens it by "
-                "BudgetLedger.open(url, actor=…, incomplete=True), freezes each data set and "
-                "recovers it with the reports that people hold (docs/ledger.md)",
+                "Copy the ledger with its backup. If there is nothing else, an owner recovers it "
+                "with the reports that people hold: `dpforest ledger recover DATA_SET "
+                "--incomplete --witness FILE`, or BudgetLedger.open(url, actor=…, "
+                "incomplete=True).recover(…) (docs/ledger.md)",
                 self.url,
             )
 

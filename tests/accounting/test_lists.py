@@ -78,17 +78,17 @@ class OneByOne(SequentialScope):
     def certificate(self):
         return self._listed
 
-    def _price(self, inner):
+    def _price(self, inner, adaptive=False):
         if inner == NO_LOSS:
             return NO_LOSS
         added = group_loss(inner, self._listed.records_per_unit)
         alone = PrivacyLoss(self._listed.epsilon, added.rho, self._listed.delta)
         return added if self._adds_up else alone
 
-    def close(self, *, keep_reserve=False):
+    def _end(self, keep_reserve, failed):
         given_up = not self._entries and self._root()._has_granted()
         kept = given_up and not self._adds_up and not is_held(self)
-        super().close(keep_reserve=keep_reserve or kept)
+        super()._end(keep_reserve or kept, failed)
 
 
 def opened_before(fit, label, rounds, made: Price):
@@ -393,7 +393,7 @@ def test_an_interrupted_sum_hands_nothing_back(read, fails, monkeypatch):
     accountant = BudgetAccountant(10, MILLIONTH)
     cut = [True]
 
-    def once_interrupted(self, inner):
+    def once_interrupted(self, inner, adaptive=False):
         if cut.pop() if cut else False:
             raise KeyboardInterrupt
         return SequentialScope._price(self, inner)

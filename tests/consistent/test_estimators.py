@@ -271,6 +271,14 @@ def test_numbers_must_be_finite(value):
             model.fit(X, y).predict(bad)
 
 
+@pytest.mark.parametrize("estimator", CLASSIFIERS + REGRESSORS)
+def test_a_list_of_no_records_is_no_table(estimator):
+    model = estimator(3).fit(np.arange(40.0).reshape(20, 2), np.arange(20) % 2)
+    for asked in (lambda: model.predict([]), lambda: model.score([], [])):
+        with pytest.raises(ValueError, match="Expected 2D array"):
+            asked()
+
+
 def test_text_needs_to_be_declared():
     colour, _, y = colours(40)
     with pytest.raises(ValueError, match="could not convert string to float"):

@@ -109,6 +109,9 @@ def test_lines_of_files_that_are_no_record_are_counted(tmp_path):
         str(found).split()
     )
     assert found.to_dict()["lines_left_out"] == 4
+    said = " ".join(str(found).split())
+    assert "line end inside of a quoted cell is such lines" in said
+    assert said.index("A fit would use") < said.index("Lines of the file") < 400
     whole = DOMAIN.check(CSVStream(tmp_path / "0.csv", "y"))
     assert whole.lines_left_out == 1
     (tmp_path / "0.csv").write_text(header + good[:-1])

@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import r2_score
 
 from dpforest import BudgetAccountant, Domain, PrivateForestClassifier, PrivateForestRegressor
+from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import DomainError, DPForestError, ParameterError
 from dpforest.streams import BatchStream
 
@@ -86,6 +87,17 @@ def test_a_missing_column_is_named_in_a_prediction_as_in_a_fit():
         forest.predict(table.rename(columns={"ward": "Ward"}))
     with pytest.raises(ValueError, match="feature names should match"):
         forest.predict(table.set_axis(["a", "b", "c"], axis=1)[["a", "b"]])
+
+
+def test_a_feature_that_is_the_index_of_a_frame_is_told_where_it_is():
+    encoder = DomainEncoder(Domain(features={"age": (0, 9), "ward": ["a"]}, classes=[0, 1]))
+    frame = pd.DataFrame({"age": [1, 2], "ward": ["a", "a"]})
+    for name in ("age", "ward"):
+        with pytest.raises(DomainError, match=rf"'{name}'.* pass X.reset_index\(\)"):
+            encoder.check(frame.set_index(name))
+        encoder.check(frame.set_index(name).reset_index())
+    with pytest.raises(DomainError, match="Add or rename the column"):
+        encoder.check(frame.rename_axis("row").drop(columns="age"))
 
 
 def test_labels_that_are_a_feature_are_refused_in_batches():

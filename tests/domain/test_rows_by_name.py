@@ -14,6 +14,8 @@ import pytest
 
 from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor
 from dpforest.domain.encoder import DomainEncoder
+from dpforest.domain.labels import read_labels
+from dpforest.domain.values import UNREADABLE, meaning_of
 from dpforest.exceptions import ParameterError
 from dpforest.streams import BatchStream
 
@@ -285,8 +287,22 @@ def test_labels_in_rows_of_one_cell_are_those_cells():
         assert encoded(TABLE, labels).labels.tolist() == expected.labels.tolist()
         assert DOMAIN.check(TABLE, labels).dropped == 0
     assert Domain.draft(TABLE, fetched).classes.labels == ("no", "yes")
-    # Not where a library gives a column a type of lists, which has no meaning.
-    assert DOMAIN.check(TABLE, pl.Series(list(map(list, fetched)))).dropped == len(LABELS)
+    # Polars makes a column of lists of them.
+    whole = pl.Series(fetched)
+    assert whole.dtype == pl.List
+    for labels in (whole, pl.Series(fetched, dtype=pl.Array(pl.String, 1))):
+        assert encoded(TABLE, labels).labels.tolist() == expected.labels.tolist()
+
+
+def test_labels_in_lists_of_polars_are_read_one_by_one():
+    lists = pl.Series([["yes"], ["yes", "no"], [], None, [None], ["no"]])
+    alone = read_labels(lists, "a test")
+    assert [alone[k] for k in (0, 3, 4, 5)] == ["yes", None, None, "no"]
+    assert list(map(meaning_of, alone[1:3])) == [UNREADABLE] * 2
+    nested = read_labels(pl.Series([[["yes"]], [["no"]]]), "a test")
+    assert list(map(meaning_of, nested)) == [UNREADABLE] * 2
+    said = str(DOMAIN.check(TABLE[:2], pl.Series([["yes", "no"]] * 2)))
+    assert "a date, a list or the like (2)" in said
 
 
 def test_a_label_is_taken_out_of_its_row_whatever_the_others_are():

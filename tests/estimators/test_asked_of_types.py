@@ -14,7 +14,7 @@ from dpforest import (
     verify_report,
 )
 from dpforest.domain import DomainEncoder
-from dpforest.estimators.names import table_names
+from dpforest.domain.column_names import table_names
 from dpforest.streams import BatchStream
 
 DOMAIN = Domain(features={"x": (0, 9)}, classes=["no", "yes"], approximate_rows=3000)

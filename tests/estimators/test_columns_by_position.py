@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections import UserDict
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from dpforest import (
     PrivateForestClassifier,
     PrivateForestRegressor,
 )
-from dpforest.exceptions import ParameterTypeError
+from dpforest.exceptions import DomainError, ParameterError, ParameterTypeError
 
 pandas = pytest.importorskip("pandas")
 
@@ -99,7 +101,7 @@ def test_a_lazy_frame_is_refused_in_our_words_alone(kind, y, named):
 class Unknown:
     """A table of a library that nobody knows here: numpy makes an array of it."""
 
-    columns = ("bp", "age")
+    columns: object = ("bp", "age")
 
     def __array__(self, dtype=None, copy=None):
         return X
@@ -109,13 +111,47 @@ class Wide(Unknown):
     columns = 2
 
 
+class Longer(Unknown):
+    columns = ("bp", "age", "name")
+
+
 class Nameless(Unknown):
     @property
     def columns(self):
         raise ValueError("secret 4711")
 
 
-@pytest.mark.parametrize("table", [Unknown(), Wide(), Nameless()])
+@pytest.mark.parametrize(("kind", "y"), FORESTS)
+def test_a_table_of_an_unknown_library_is_read_by_its_names(kind, y):
+    forest = kind(epsilon=1, domain=DOMAIN, random_state=0).fit(Unknown(), y)
+    alike = kind(epsilon=1, domain=DOMAIN, random_state=0).fit(frame("bp", "age"), y)
+    assert list(forest.feature_names_in_) == ["age", "bp"]
+    assert forest.fingerprint_ == alike.fingerprint_
+    assert np.array_equal(forest.predict(Unknown()), alike.predict(frame("bp", "age")))
+
+
+def test_other_names_of_an_unknown_library_are_told():
+    class Other(Unknown):
+        columns = ("BP", "Age")
+
+    class Partly(Unknown):
+        columns = ("bp", "Age")
+
+    forest = PrivateForestClassifier(epsilon=1, domain=DOMAIN)
+    with pytest.warns(ColumnsByPositionWarning, match="the first one as 'age'"):
+        forest.fit(Other(), LABELS)
+    with pytest.raises(DomainError, match="'age': declared, but the table has no column"):
+        forest.fit(Partly(), LABELS)
+
+
+@pytest.mark.parametrize("table", [UserDict(age=[1], bp=[2]), MappingProxyType({"age": [1]})])
+def test_a_mapping_is_no_table_whatever_its_class(table):
+    forest = PrivateForestClassifier(epsilon=1, domain=DOMAIN)
+    with pytest.raises(ParameterError, match=r"of columns in a mapping make pandas.DataFrame\(X\)"):
+        forest.fit(table, ["yes"])
+
+
+@pytest.mark.parametrize("table", [Longer(), Wide(), Nameless()])
 @pytest.mark.parametrize(("kind", "y"), FORESTS)
 def test_what_is_read_by_position_gives_no_names_and_ends_no_fit(kind, y, table):
     forest = kind(epsilon=1, domain=DOMAIN, random_state=0).fit(table, y)

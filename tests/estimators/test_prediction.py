@@ -19,6 +19,7 @@ from dpforest import (
     Domain,
     MultinomialForestClassifier,
     PrivateForestClassifier,
+    PrivateForestRegressor,
     read_plain,
 )
 from dpforest.datasets import load_mammographic_masses, load_vertebral
@@ -356,8 +357,17 @@ def test_scores_are_refused_as_predictions_are(make_forest, table):
         with pytest.raises(ParameterError, match="^sample_weight=weights: must be") as refused:
             forest.score(X, y, sample_weight=weights)
         assert not re.search(r"60|59|nan", str(refused.value))
-    with pytest.raises(ValueError, match="empty input|0 sample"):
-        forest.score([], [])
+
+
+@pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
+def test_a_score_of_no_records_is_refused_by_every_version(make_forest, table):
+    X, y = table(60)
+    domain = Domain(features={"a": (0, 1)}, target=(0, 1))
+    regression = PrivateForestRegressor(epsilon=1, domain=domain, random_state=1)
+    for forest in (make_forest(random_state=1).fit(X, y), regression.fit([[0.5]] * 9, [0.5] * 9)):
+        for weights in (None, []):
+            with pytest.raises(ParameterError, match="^X=a table: must have records"):
+                forest.score([], [], sample_weight=weights)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "numpy", "list"])

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from dpforest.ledger.command_line import COMMANDS
+from dpforest.ledger.queue import SUPPORTED
 
 HERE = Path(__file__).parent
 
@@ -214,6 +215,54 @@ def test_5_while_it_waits_to_be_recovered(ask, good, load_helper, helpers, here)
     assert ask("recover claims --write-off 1/8 --reason lost")[0] == 2
     assert "0.25 was written off" in good("recover claims --write-off 0.25 --reason lost")
     good("reserve claims churn.json")
+
+
+@pytest.fixture
+def lost_log(load_helper, helpers, here):
+    """Copies the file of a ledger alone, of which each data set lacks a fit; a report has one."""
+    if not SUPPORTED:
+        pytest.skip("needs locks that only Linux has")
+    recovery = load_helper(HERE / "test_recovery.py")
+
+    def made(others: list[str]) -> None:
+        ledger = helpers.registered(helpers.ledger_at(Path("whole.ledger")))
+        helpers.registered(ledger, "visits", owners=others)
+        recovery.fit(helpers, ledger, "1/4")
+        ledger.close()
+        with helpers.ledger_at(Path("whole.ledger")) as ledger:
+            Path("report.json").write_text(recovery.fit(helpers, ledger, "1/8"), "utf-8")
+            shutil.copy("whole.ledger", "claims.ledger")
+
+    return made
+
+
+def test_a_file_that_lost_its_log_is_recovered_and_all_of_it_waits(ask, good, lost_log):
+    lost_log(["olga", "oscar"])
+    code, _, err = ask("recover claims --witness report.json")
+    assert code == 5 and "its -wal is missing" in err and "recover DATA_SET --incomplete" in err
+    code, _, err = ask("recover claims --incomplete --witness report.json")
+    assert code == 5 and "no report shows which fits ran here" in err
+    assert "its -wal is lost, so its last entries may be missing" in good("log claims")
+    assert "its -wal is lost, so its last entries may be missing" in good("status visits")
+    assert ask("reserve visits churn.json")[0] == ask("reserve claims churn.json")[0] == 5
+    said = good("recover claims --witness report.json --write-off 0", "--reason", "none ran since")
+    assert "it goes on" in said and "rho 0.625 of 1 is left" in good("status claims")
+    assert ask("reserve visits churn.json")[0] == 5
+    good("recover visits --write-off 0", "--reason", "none ran since")
+    good("reserve visits churn.json")
+
+
+def test_whoever_may_not_freeze_all_of_a_file_freezes_nothing(ask, lost_log):
+    lost_log(["oscar"])
+    for _ in range(2):
+        code, _, err = ask("recover claims --incomplete --write-off 0 --reason none")
+        assert code == 2 and "must be an owner of data set 'visits'" in err
+    assert "its -wal is missing" in ask("status")[2]
+
+
+def test_a_whole_file_is_recovered_as_ever(good, here):
+    good(INIT)
+    assert "nothing is missing" in good("recover claims --incomplete")
 
 
 def test_6_for_an_unreachable_store(ask, here):

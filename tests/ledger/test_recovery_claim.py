@@ -21,6 +21,7 @@ class MemoryStore:
     """A store of one process and thread, as quick as it gets; a copy of it is a backup."""
 
     url = "memory"
+    lacks_entries = False
 
     def __init__(self):
         self.ledger_id = str(uuid.uuid4())

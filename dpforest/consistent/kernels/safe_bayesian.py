@@ -10,13 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dpforest.kernels.compiling import kernel
 
 _BLOCK = 256  # records that go down one tree together
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def draw_structures(
     words: NDArray, limit: Any, second: NDArray, roots: NDArray, progress: NDArray
 ) -> None:
@@ -64,7 +65,7 @@ def draw_structures(
         roots[progress[0]] = node + 1
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _leaf(
     codes: NDArray, row: int, feature: NDArray, cut: NDArray, second: NDArray, root: int
 ) -> int:
@@ -76,7 +77,7 @@ def _leaf(
     return node
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def leaves_of_records(
     codes: NDArray, feature: NDArray, cut: NDArray, second: NDArray, roots: NDArray, out: NDArray
 ) -> None:
@@ -98,7 +99,7 @@ def leaves_of_records(
                 out[row, tree] = _leaf(codes, row, feature, cut, second, roots[tree])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_leaves(
     codes: NDArray,
     labels: NDArray,
@@ -117,7 +118,7 @@ def count_leaves(
                 out[leaf, labels[row]] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def log_evidence(
     counts: NDArray,
     feature: NDArray,
@@ -151,7 +152,7 @@ def log_evidence(
             out[tree] -= total_terms[total]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def mix_predictions(leaves: NDArray, values: NDArray, weights: NDArray, out: NDArray) -> None:
     """Predictions of the trees, weighted, for several sets of weights at once.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dpforest.kernels.compiling import kernel
 
 _BLOCK = 256
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def find_places(padded: NDArray, values: NDArray, out: NDArray) -> None:
     """Count the edges below each value, as ``numpy.searchsorted`` does.
 

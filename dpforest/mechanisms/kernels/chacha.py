@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.kernels.compiling import kernel
 
-@njit(cache=True, nogil=True, forceinline=True)
+
+@kernel(forceinline=True)
 def _rotated(word: np.uint32, bits: int) -> np.uint32:
     return np.uint32((word << np.uint32(bits)) | (word >> np.uint32(32 - bits)))
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _quarter_round(state: NDArray, a: int, b: int, c: int, d: int) -> None:
     state[a] += state[b]
     state[d] = _rotated(state[d] ^ state[a], 16)
@@ -24,7 +25,7 @@ def _quarter_round(state: NDArray, a: int, b: int, c: int, d: int) -> None:
     state[b] = _rotated(state[b] ^ state[c], 7)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def chacha20_block(start: NDArray, out: NDArray) -> None:
     """One block of key stream.
 
@@ -49,7 +50,7 @@ def chacha20_block(start: NDArray, out: NDArray) -> None:
         out[i] += start[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def row_words(key: NDArray, first: int, out: NDArray) -> None:
     """Words of rows ``first … first + n - 1``: eight rows share a block, counted in 64 bits.
 

@@ -12,7 +12,7 @@ Dekker 1971; Hida, Li and Bailey 2001. **Tests**: tests/mechanisms/test_double_d
 
 from __future__ import annotations
 
-from numba import njit
+from dpforest.kernels.compiling import kernel
 
 _SPLIT = 134217729.0  # 2^27 + 1
 _LN2_HI, _LN2_LO = 0.6931471805599453, 2.3190468138462996e-17
@@ -23,7 +23,7 @@ _HALVINGS = 8
 _TERMS = 10
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def two_sum(a: float, b: float) -> tuple[float, float]:
     """a + b, rounded, and what that lost."""
     s = a + b
@@ -31,7 +31,7 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
     return s, (a - (s - t)) + (b - t)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def two_product(a: float, b: float) -> tuple[float, float]:
     """a b, rounded, and what that lost; for sizes below 2^996."""
     p = a * b
@@ -44,7 +44,7 @@ def two_product(a: float, b: float) -> tuple[float, float]:
     return p, ((a_hi * b_hi - p) + a_hi * b_lo + a_lo * b_hi) + a_lo * b_lo
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def add(a_hi: float, a_lo: float, b_hi: float, b_lo: float) -> tuple[float, float]:
     """Sum of two numbers."""
     s, e = two_sum(a_hi, b_hi)
@@ -53,14 +53,14 @@ def add(a_hi: float, a_lo: float, b_hi: float, b_lo: float) -> tuple[float, floa
     return two_sum(s, e + f)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def multiply(a_hi: float, a_lo: float, b_hi: float, b_lo: float) -> tuple[float, float]:
     """Product of two numbers."""
     p, e = two_product(a_hi, b_hi)
     return two_sum(p, e + (a_hi * b_lo + a_lo * b_hi))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def divide(a_hi: float, a_lo: float, b_hi: float, b_lo: float) -> tuple[float, float]:
     """Quotient of two numbers: three steps of long division."""
     q = a_hi / b_hi
@@ -74,7 +74,7 @@ def divide(a_hi: float, a_lo: float, b_hi: float, b_lo: float) -> tuple[float, f
     return hi, lo
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def exponential(hi: float, lo: float) -> tuple[float, float]:
     """exp of a number of size at most `LARGEST_SCORE`, within 2^-95 of itself.
 
@@ -103,7 +103,7 @@ def exponential(hi: float, lo: float) -> tuple[float, float]:
     return e_hi * power, e_lo * power
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def logistic(hi: float, lo: float) -> tuple[float, float]:
     """1 / (1 + exp(-z)), within 2^-80: exp(-60) beyond the largest score, and 2^-95 below it.
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dpforest.kernels.compiling import kernel
 
 REJECTED = -1
 
 _LARGEST = np.uint64(2**64 - 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def uniform_below_rows(
     bounds: NDArray[np.int64], words: NDArray[np.uint64], drawn: NDArray[np.int64]
 ) -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dpforest.kernels.compiling import kernel
 
 #: Marks a value, and an attempt, that doubles do not decide.
 UNDECIDED = -(2**63)
@@ -26,7 +27,7 @@ _LOG_ERROR = 600.0 * _U
 _LARGEST = 2.0**52
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _two_sided_geometric(word: np.uint64, a: float, constant: float) -> int:
     """Return k with P(k) proportional to exp(-a |k|), or ``UNDECIDED``.
 
@@ -48,7 +49,7 @@ def _two_sided_geometric(word: np.uint64, a: float, constant: float) -> int:
     return -int(magnitude) if word & np.uint64(1) else int(magnitude)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def two_sided_geometric_values(
     a: float, constant: float, words: NDArray[np.uint64], noise: NDArray[np.int64]
 ) -> int:
@@ -61,7 +62,7 @@ def two_sided_geometric_values(
     return n_undecided
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def discrete_gaussian_attempts(
     sigma_squared: float,
     a: float,

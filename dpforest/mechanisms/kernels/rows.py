@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.kernels.compiling import kernel
 
-@njit(cache=True, nogil=True)
+
+@kernel()
 def rows_lie_within(starts: NDArray, ends: NDArray, size: int) -> bool:
     """Say if 0 <= start <= end <= ``size`` in every row (int64 arrays of shape (r,))."""
     for i in range(starts.size):

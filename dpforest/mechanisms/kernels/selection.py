@@ -12,8 +12,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dpforest.kernels.compiling import kernel
 
 NONE_AVAILABLE = -1
 UNDECIDED = -2
@@ -25,7 +26,7 @@ _TO_UNIT = 2.0**-64
 _LN_2_64 = 64 * math.log(2.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def select_exponential_rows(
     scores: NDArray[np.float64],
     weights: NDArray[np.float64],
@@ -89,7 +90,7 @@ def select_exponential_rows(
     return n_undecided
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def select_noisy_maximum_rows(
     scores: NDArray[np.float64],
     starts: NDArray[np.int64],

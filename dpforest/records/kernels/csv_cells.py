@@ -6,8 +6,9 @@ carried from a line to the next. So what a line means does not depend on its nei
 
 from __future__ import annotations
 
-from numba import njit
 from numpy.typing import NDArray
+
+from dpforest.kernels.compiling import kernel
 
 _LF, _CR, _QUOTE, _COMMA = 10, 13, 34, 44
 _MINUS, _PLUS, _POINT, _ZERO, _NINE = 45, 43, 46, 48, 57
@@ -19,7 +20,7 @@ EMPTY, NUMBER, OTHER = 0, 1, 2
 _LONGEST_NUMBER, _LONGEST_EXPONENT = 40, 2
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def find_cells(
     block: NDArray,
     slots: NDArray,
@@ -64,7 +65,7 @@ def find_cells(
     return kept
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _cells_of_line(
     block: NDArray,
     first: int,
@@ -88,7 +89,7 @@ def _cells_of_line(
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _end_of_cell(block: NDArray, begin: int, last: int, quoting: bool) -> int:
     """Find the comma after a cell, or the line's end; -1 if its quote stays open."""
     i = begin
@@ -108,7 +109,7 @@ def _end_of_cell(block: NDArray, begin: int, last: int, quoting: bool) -> int:
     return i
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def copy_cells(
     block: NDArray, starts: NDArray, ends: NDArray, quoting: bool, out: NDArray, offsets: NDArray
 ) -> None:
@@ -145,7 +146,7 @@ def copy_cells(
         offsets[line + 1] = filled
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def kinds_of_cells(data: NDArray, offsets: NDArray, kinds: NDArray) -> None:
     """Tell plain numbers from what has to be looked at one by one.
 
@@ -170,7 +171,7 @@ def kinds_of_cells(data: NDArray, offsets: NDArray, kinds: NDArray) -> None:
             kinds[cell] = OTHER
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _is_plain_number(data: NDArray, begin: int, end: int) -> bool:
     i = begin
     if data[i] == _MINUS:
@@ -195,7 +196,7 @@ def _is_plain_number(data: NDArray, begin: int, end: int) -> bool:
     return i == end
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _after_digits(data: NDArray, begin: int, end: int) -> int:
     i = begin
     while i < end and _ZERO <= data[i] <= _NINE:

@@ -8,13 +8,14 @@ Records go in blocks small enough to stay in cache while every tree passes over 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dpforest.kernels.compiling import kernel
 
 _BLOCK = 256
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _pack_splits(feature: NDArray, low: NDArray, high: NDArray) -> tuple[NDArray, NDArray]:
     """Each split as a word ``feature << 32 | low`` and a span ``high - low``: two loads a step.
 
@@ -33,7 +34,7 @@ def _pack_splits(feature: NDArray, low: NDArray, high: NDArray) -> tuple[NDArray
     return words, spans
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _descend(
     codes: NDArray,
     first: int,
@@ -62,7 +63,7 @@ def _descend(
         node[i] -= first_leaf
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sum_leaf_values(
     codes: NDArray,
     feature: NDArray,

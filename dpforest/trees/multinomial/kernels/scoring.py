@@ -15,8 +15,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dpforest.kernels.compiling import kernel
 
 GINI_DECREASE = 0
 ENTROPY_DECREASE = 1
@@ -37,14 +38,14 @@ def _x_log_x_table() -> NDArray:
     return counts * np.log(np.maximum(counts, 1.0))
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _x_log_x(count: int, table: NDArray) -> float:
     if count < table.shape[0]:
         return table[np.uint64(count)]
     return count * np.log(np.float64(count))
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _count_classes(cells: NDArray, totals: NDArray) -> None:
     """A node's class counts, from its cells of one feature; any does: each record has one code."""
     totals[:] = 0
@@ -53,7 +54,7 @@ def _count_classes(cells: NDArray, totals: NDArray) -> None:
             totals[label] += cells[cell, label]
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _left_counts(cells: NDArray, ordered: bool, first: int, width: int, left: NDArray) -> None:
     """Class counts of the left children of ``width`` candidates from cell ``first``, by class."""
     if cells.shape[1] == 2:
@@ -67,7 +68,7 @@ def _left_counts(cells: NDArray, ordered: bool, first: int, width: int, left: ND
             left[label, j] = running if ordered else count
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _left_counts_of_two(
     cells: NDArray, ordered: bool, first: int, width: int, left_0: NDArray, left_1: NDArray
 ) -> None:
@@ -87,7 +88,7 @@ def _left_counts_of_two(
         left_1[j] = running_1
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _purity(squares: int, count: int, steps: float) -> float:
     """``sum_c m_c**2 / m`` times ``steps``, floored if there is more than one step to a unit.
 
@@ -97,7 +98,7 @@ def _purity(squares: int, count: int, steps: float) -> float:
     return np.floor(purity * steps) if steps > 1.0 else purity
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _gini_of_two(
     left_0: NDArray,
     left_1: NDArray,
@@ -116,7 +117,7 @@ def _gini_of_two(
         )
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _gini_purity(
     left: NDArray,
     totals: NDArray,
@@ -147,7 +148,7 @@ def _gini_purity(
         )
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _gini_decrease(
     left: NDArray, totals: NDArray, n_records: int, width: int, scratch: NDArray, out: NDArray
 ) -> None:
@@ -162,7 +163,7 @@ def _gini_decrease(
         out[j] = (out[j] - parent) * scale
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _majority(left: NDArray, totals: NDArray, width: int, out: NDArray) -> None:
     """Sum over children of the largest class count."""
     for j in range(width):
@@ -174,7 +175,7 @@ def _majority(left: NDArray, totals: NDArray, width: int, out: NDArray) -> None:
         out[j] = top_left + top_right
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _entropy_decrease(
     left: NDArray, totals: NDArray, n_records: int, width: int, table: NDArray, out: NDArray
 ) -> None:
@@ -194,7 +195,7 @@ def _entropy_decrease(
         out[j] = (parent - children) * scale
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _score_candidates(
     left: NDArray,
     totals: NDArray,
@@ -216,7 +217,7 @@ def _score_candidates(
         _majority(left, totals, width, out)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _n_alive(alive: NDArray) -> int:
     total = 0
     for c in range(alive.shape[0]):
@@ -224,7 +225,7 @@ def _n_alive(alive: NDArray) -> int:
     return total
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _drop_dead_values(alive: NDArray, out: NDArray) -> None:
     """Leave only alive values as candidates, and none where fewer than two are alive."""
     n_alive = _n_alive(alive)
@@ -233,7 +234,7 @@ def _drop_dead_values(alive: NDArray, out: NDArray) -> None:
             out[c] = -np.inf
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _score_feature(
     cells: NDArray,
     is_ordered: bool,
@@ -261,7 +262,7 @@ def _score_feature(
         _drop_dead_values(alive, scores)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _score_level(
     hist: NDArray,
     offsets: NDArray,
@@ -325,7 +326,7 @@ def score_level(
     _score_level(hist, offsets, ordered, box_low, box_high, alive, criterion, _x_log_x_table(), out)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _largest(scores: NDArray, n: int) -> float:
     """Largest of the first ``n`` scores, four at a time; ``-inf`` of none."""
     best_0 = best_1 = best_2 = best_3 = -np.inf
@@ -339,7 +340,7 @@ def _largest(scores: NDArray, n: int) -> float:
     return max(max(best_0, best_1), max(best_2, best_3))
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def _normalise(scores: NDArray) -> None:
     """Min–max to 0 … 1 over what is finite, then floor to lattice steps; all equal gives 0."""
     low, high = np.inf, -np.inf
@@ -355,7 +356,7 @@ def _normalise(scores: NDArray) -> None:
             scores[j] = np.floor(fraction * _STEPS)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def joint_scores(scores: NDArray, normalised: bool) -> None:
     """Make all candidates of each node ready for one selection over features and values, in place.
 
@@ -367,7 +368,7 @@ def joint_scores(scores: NDArray, normalised: bool) -> None:
         _normalise(scores[node])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def chosen_splits(
     ordered: NDArray,
     features: NDArray,

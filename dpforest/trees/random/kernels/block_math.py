@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dpforest.kernels.compiling import kernel
 
 _LOG2_E = 1.0 / math.log(2.0)
 # ln 2 in two parts: the first has so few digits that small multiples of it are exact.
@@ -29,7 +30,7 @@ _BITS_OF_ONE = np.uint64(0x3FF << 52)
 _BITS_OF_ROOT = np.uint64(0x3FE6A09E667F3BCD)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def exp_of(values: NDArray, scratch: NDArray) -> None:
     """Replace every number by its exponential; numbers below -700 count as -700.
 
@@ -59,7 +60,7 @@ def exp_of(values: NDArray, scratch: NDArray) -> None:
 
 
 # Without numpy's error model a division is a branch, and the loop is no vector loop.
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def log_of(values: NDArray, scratch: NDArray) -> None:
     """Replace every number by its natural logarithm.
 

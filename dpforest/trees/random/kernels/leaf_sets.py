@@ -14,8 +14,9 @@ that is the place of the leaf.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dpforest.kernels.compiling import kernel
 
 #: Depth up to which the leaves of a tree fit in a word.
 MAX_DEPTH = 6
@@ -27,13 +28,13 @@ _TOP = np.uint64(58)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def place_of(reached: np.uint64) -> np.uint64:
     """Place of the only leaf in a set."""
     return (reached * _DE_BRUIJN) >> _TOP
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def leaves_of_places(depth: int) -> NDArray:
     """Leaf at every place, uint8 of shape (N_PLACES,)."""
     leaves = np.zeros(N_PLACES, np.uint8)
@@ -42,7 +43,7 @@ def leaves_of_places(depth: int) -> NDArray:
     return leaves
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def features_used(feature: NDArray, mask: NDArray, out: NDArray) -> int:
     """Features that a tree's splits look at, each once, into ``out`` (int64); how many.
 
@@ -66,7 +67,7 @@ def features_used(feature: NDArray, mask: NDArray, out: NDArray) -> int:
     return max(n_used, 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def fill_leaf_sets(
     feature: NDArray, mask: NDArray, depth: int, used: NDArray, leaf_sets: NDArray
 ) -> None:

@@ -11,8 +11,9 @@ privacy rests on how structures are drawn, only on their not depending on record
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from dpforest.kernels.compiling import kernel
 
 #: Features tried at random before those that can split are listed.
 _TRIES = 8
@@ -20,7 +21,7 @@ _TRIES = 8
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _next(state):
     """Next word of the stream in ``state``, shape (1,)."""
     state[0] += _GAMMA
@@ -30,13 +31,13 @@ def _next(state):
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _below(n, state):
     """Uniform integer below n, up to a bias of n / 2**32."""
     return np.int64(((_next(state) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _live_bins(
     node: int, wanted: int, feature: NDArray, sides: NDArray, bin_starts: NDArray, live: NDArray
 ) -> int:
@@ -58,7 +59,7 @@ def _live_bins(
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _draw_feature(
     node: int,
     allowed: NDArray,
@@ -89,13 +90,13 @@ def _draw_feature(
     return chosen
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _can_split(left):
     """True if a set of bins, as bits, has two or more."""
     return left & (left - np.uint64(1)) != np.uint64(0)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _draw_among(left: NDArray, state: NDArray) -> int:
     """Place of a feature, uniformly among those whose bins left, as bits, can be split; else -1."""
     n_able = 0
@@ -116,13 +117,13 @@ def _draw_among(left: NDArray, state: NDArray) -> int:
     return place
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _whole(n_bins: int) -> np.uint64:
     """A set of all bins of a feature that has 64 at most."""
     return ~np.uint64(0) >> np.uint64(64 - n_bins)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _size(bits):
     """Number of bins in a set."""
     size = 0
@@ -132,7 +133,7 @@ def _size(bits):
     return size
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _cut_bits(left: np.uint64, n_bins: int, has_missing: bool, state: NDArray) -> np.uint64:
     """Draw of :func:`_cut`, as bits: the bins that go left."""
     one = np.uint64(1)
@@ -149,7 +150,7 @@ def _cut_bits(left: np.uint64, n_bins: int, has_missing: bool, state: NDArray) -
     return goes_left
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _subset_bits(left: np.uint64, n_bins: int, state: NDArray) -> np.uint64:
     """Draw of :func:`_subset`, as bits: the bins that go left."""
     goes_left = np.uint64(0)
@@ -162,7 +163,7 @@ def _subset_bits(left: np.uint64, n_bins: int, state: NDArray) -> np.uint64:
     return goes_left ^ (left & (~left + np.uint64(1)))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _cut(live: NDArray, n_bins: int, has_missing: bool, side: NDArray, state: NDArray) -> None:
     """Sides of an ordered feature's bins: a random threshold, missing on a random side."""
     n_values = n_bins - has_missing
@@ -189,7 +190,7 @@ def _cut(live: NDArray, n_bins: int, has_missing: bool, side: NDArray, state: ND
         side[n_values] = missing_left
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _subset(live: NDArray, n_bins: int, side: NDArray, state: NDArray) -> None:
     """Sides of a categorical feature's bins: each at random, one turned over if all live agree."""
     n_live = 0
@@ -249,7 +250,7 @@ def draw_trees(
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _deal(state: NDArray, pool: NDArray, n_allowed: int, weights: NDArray) -> NDArray:
     """So many features, drawn at random; ``pool`` holds all of them in any order."""
     n_dealt = min(n_allowed, pool.size)
@@ -264,7 +265,7 @@ def _deal(state: NDArray, pool: NDArray, n_allowed: int, weights: NDArray) -> ND
     return pool[:n_dealt]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _draw_by_weight(pool: NDArray, first: int, skip: int, weights: NDArray) -> int:
     """Place, from the first on, in which a number below what they weigh in all lies."""
     place = first
@@ -274,7 +275,7 @@ def _draw_by_weight(pool: NDArray, first: int, skip: int, weights: NDArray) -> i
     return place
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _draw_by_ancestors(
     words: NDArray, n_allowed: NDArray, bins: NDArray, bin_starts: NDArray, offsets: NDArray,
     ordered: NDArray, has_missing: NDArray, weights: NDArray, feature_out: NDArray,
@@ -290,7 +291,7 @@ def _draw_by_ancestors(
         )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _draw_by_bits(
     words: NDArray, n_allowed: NDArray, bins: NDArray, bin_starts: NDArray, offsets: NDArray,
     ordered: NDArray, has_missing: NDArray, weights: NDArray, feature_out: NDArray,
@@ -306,7 +307,7 @@ def _draw_by_bits(
         )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _draw_tree(
     state: NDArray, allowed: NDArray, bins: NDArray, bin_starts: NDArray, offsets: NDArray,
     ordered: NDArray, has_missing: NDArray, feature_out: NDArray, mask_out: NDArray,
@@ -337,7 +338,7 @@ def _draw_tree(
             mask_out[node, code >> 6] |= bit << np.uint64(code & 63)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _draw_tree_by_bits(
     state: NDArray, allowed: NDArray, bins: NDArray, bin_starts: NDArray, offsets: NDArray,
     ordered: NDArray, has_missing: NDArray, feature_out: NDArray, mask_out: NDArray,
@@ -374,7 +375,7 @@ def _draw_tree_by_bits(
                 left[2 * node + 2, place] &= ~goes_left
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _fill_mask(goes_left: np.uint64, bins: NDArray, mask: NDArray) -> None:
     """The codes that go left: those of bins that do."""
     for word in range(mask.size):
@@ -384,7 +385,7 @@ def _fill_mask(goes_left: np.uint64, bins: NDArray, mask: NDArray) -> None:
         mask[code >> 6] |= side << np.uint64(code & 63)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _fill_ordered_mask(goes_left: np.uint64, bins: NDArray, missing: int, mask: NDArray) -> None:
     """The same where bins grow with codes: those below a threshold, and perhaps the missing one.
 
@@ -399,7 +400,7 @@ def _fill_ordered_mask(goes_left: np.uint64, bins: NDArray, missing: int, mask: 
         _fill_bits(mask, _n_below(bins, missing), bins.size)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _n_below(bins: NDArray, wanted: int) -> int:
     """Number of codes that lie in bins below the wanted one, where bins grow with codes."""
     low, high = 0, bins.size
@@ -412,7 +413,7 @@ def _n_below(bins: NDArray, wanted: int) -> int:
     return low
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _fill_bits(mask: NDArray, first: int, last: int) -> None:
     """Set the bits from the first to before the last."""
     if first >= last:
@@ -422,7 +423,7 @@ def _fill_bits(mask: NDArray, first: int, last: int) -> None:
         mask[word] |= (~np.uint64(0) >> np.uint64(64 - high + low)) << np.uint64(low)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def descend(
     codes: NDArray,
     first: int | np.int64,
@@ -448,7 +449,7 @@ def descend(
     descend_from(codes, first, count, feature, mask, np.int64(0), depth, node)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def descend_from(
     codes: NDArray,
     first: int | np.int64,

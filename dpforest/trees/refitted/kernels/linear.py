@@ -7,11 +7,12 @@ column 0 is the constant, with value ``constant`` for everybody.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.kernels.compiling import kernel
 
-@njit(cache=True, nogil=True)
+
+@kernel()
 def gram_sums(
     codes: NDArray,
     offsets: NDArray,
@@ -48,7 +49,7 @@ def gram_sums(
                 row[places[b]] += values[a] * values[b]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def gradient_sums(
     codes: NDArray,
     offsets: NDArray,

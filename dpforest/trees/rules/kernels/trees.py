@@ -11,13 +11,14 @@ and scales each sum down by its gap to the best score.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from dpforest.kernels.compiling import kernel
 
 #: Doubles hold an integer below 2^63, a factor and their product to 2^-51; this is the room.
 _ROOM = 1.0 + 2.0**-45
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_bins(bins, labels, records, offsets, counts):
     """Add records to ``counts``, shape (n_bins in all, n_classes)."""
     for i in records:
@@ -26,13 +27,13 @@ def count_bins(bins, labels, records, offsets, counts):
             counts[offsets[m] + bins[i, m], label] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def scaled_up(whole, factor):
     """An integer that is at least ``whole * factor``."""
     return np.int64(float(whole) * factor * _ROOM) + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def stump_bounds(counts, sizes, offsets, weights, label_bounds, scores, bounds):
     """Fill score and bound of every cut of a node; ``sizes`` are its class counts."""
     n_classes = sizes.size
@@ -64,7 +65,7 @@ def stump_bounds(counts, sizes, offsets, weights, label_bounds, scores, bounds):
             bounds[cut] = weights[m] * sum_left * sum_right
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def close_node(scores, bounds, sizes, stop, factors, by_score, stop_bounds):
     """Add up a node: returns its best score and its bound, relative to that score.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dpforest.kernels.compiling import kernel
 
-@njit(cache=True, nogil=True)
+
+@kernel()
 def add_code_values(codes: NDArray, offsets: NDArray, values: NDArray, scores: NDArray) -> None:
     """Add what every record's codes are worth to its scores.
 
