@@ -90,7 +90,7 @@ def _paths(
 
 
 def _remainders(total: PrivacyLoss, ledger: LedgerRecord) -> Iterator[Budget]:
-    """What may be left; nothing, perhaps, where a fit ended before its list was opened."""
+    """Rest that may be left; nothing, perhaps, where a fit ended before its list was opened."""
     loss = ledger.scopes.charged.loss
     used_up = is_used_up(ledger.scopes)
     if used_up or any(map(_may_stand_alone, ledger.scopes.children)):

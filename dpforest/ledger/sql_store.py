@@ -119,7 +119,7 @@ class SqlStore(ABC):
 
     @property
     def lacks_entries(self) -> bool:
-        """Whether it lost its last entries, as its place shows, and nothing was written since."""
+        """True if it lost its last entries, as its place shows, and nothing was written since."""
         return self._handle.lacks_log
 
     def data_sets(self) -> tuple[str, ...]:

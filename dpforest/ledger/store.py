@@ -107,7 +107,7 @@ class Store(Protocol):
 
     @property
     def lacks_entries(self) -> bool:
-        """Whether it lost its last entries, as its place shows, and nothing was written since."""
+        """True if it lost its last entries, as its place shows, and nothing was written since."""
 
     def data_sets(self) -> tuple[str, ...]:
         """Names of all data sets, sorted."""
