@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -121,30 +121,32 @@ class BinnedRecords:
     ----------
     bins : ndarray of uint8, shape (n, n_directions)
     labels : ndarray of int64, shape (n,)
-    n_classes : int
+    class_weights : ndarray of int64, shape (n_classes,)
+        How often a record of each class counts: right answers are counted in those steps.
     """
 
     bins: NDArray[np.uint8]
     labels: NDArray[np.int64]
-    n_classes: int
+    class_weights: NDArray[np.int64]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.class_weights.size
 
     def where(self, side: NDArray[np.bool_]) -> BinnedRecords:
         """The records of one side."""
-        return BinnedRecords(
-            np.ascontiguousarray(self.bins[side]), self.labels[side], self.n_classes
-        )
+        bins = np.ascontiguousarray(self.bins[side])
+        return BinnedRecords(bins, self.labels[side], self.class_weights)
 
     def weighed(self, class_weights: tuple[int, ...]) -> BinnedRecords:
-        """Every record as often as its class weighs: right answers are counted in those steps."""
-        if max(class_weights) == 1:
-            return self
-        times = np.array(class_weights)[self.labels]
-        bins, labels = np.repeat(self.bins, times, axis=0), np.repeat(self.labels, times)
-        return BinnedRecords(bins, labels, self.n_classes)
+        """The records, each to be counted as often as its class weighs."""
+        return replace(self, class_weights=np.array(class_weights, dtype=np.int64))
 
     def sizes(self) -> NDArray[np.int64]:
         """Class counts."""
-        return np.bincount(self.labels, minlength=self.n_classes).astype(np.int64)
+        counts = np.bincount(self.labels, minlength=self.n_classes).astype(np.int64)
+        return counts * self.class_weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,7 +160,7 @@ class _Child:
         Class counts.
     scores, bounds : ndarray of int64, shape (n_cuts,)
         Of every cut.
-    by_score : ndarray of int64, shape (n + 1,)
+    by_score : ndarray of int64, shape (sum of sizes + 1,)
         Bound of all cuts of a score, scaled down by its gap to the best.
     stops : ndarray of int64, shape (n_classes,)
         Bound of each label where there is no cut, scaled down alike.
@@ -194,10 +196,10 @@ class TreeFamily:
 
     def __init__(self, records: BinnedRecords, weights: FamilyWeights, envelope: Envelope) -> None:
         self._records, self._weights, self._envelope = records, weights, envelope
-        n = records.labels.size
+        self._sizes = records.sizes()
+        n = int(self._sizes.sum())
         self._factors = envelope.factors(n)
         self._label_bounds = envelope.integers(n)
-        self._sizes = records.sizes()
         self._stop = weights.stop * _LEAF_SCALE**2
         self._scores, self._lefts, self._rights = self._bound_children()
         self._top = max(int(self._scores.max(initial=0)), int(self._sizes.max()))
@@ -214,6 +216,7 @@ class TreeFamily:
         left_score, left, right_score, right = root_bounds(
             self._records.bins,
             self._records.labels,
+            self._records.class_weights,
             self._sizes,
             self._weights.offsets,
             self._weights.cut,
@@ -269,11 +272,12 @@ class TreeFamily:
         weights, sizes, n = self._weights, records.sizes(), records.labels.size
         counts = np.zeros((int(weights.offsets[-1]), records.n_classes), dtype=np.int64)
         count_bins(records.bins, records.labels, np.arange(n), weights.offsets, counts)
+        counts *= records.class_weights
         scores, bounds = np.empty((2, self._scores.size), dtype=np.int64)
         stump_bounds(
             counts, sizes, weights.offsets, weights.cut, self._label_bounds, scores, bounds
         )
-        by_score = np.zeros(n + 1, dtype=np.int64)
+        by_score = np.zeros(sizes.sum() + 1, dtype=np.int64)
         stops = np.empty(records.n_classes, dtype=np.int64)
         best, found = close_node(scores, bounds, sizes, self._stop, self._factors, by_score, stops)
         if found != total:

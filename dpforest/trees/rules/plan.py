@@ -246,7 +246,7 @@ def family_size(facts: TableFacts, settings: RulesSettings, signal: float) -> Fa
 
 
 def _work(facts: TableFacts, n_sums: int, n_singles: int, n_cuts: int) -> float:
-    """Steps of `root_bounds`: a record a pair of directions, and every pair of cuts."""
+    """Rough number of steps: a record a pair of directions, and every pair of cuts."""
     sizes = [facts.declared_codes(f).size for f in range(facts.n_features)]
     singles = [
         min(n - 1, n_cuts) if ordered else n

@@ -59,7 +59,7 @@ class LeafRecords:
             cells, codes = self._cells, self._table.codes
             self._leaves = cells.tree.leaves(codes)
             bins, labels = cells.directions.bins(codes), self._table.labels.astype(np.int64)
-            self._all = BinnedRecords(bins, labels, cells.tree.n_classes)
+            self._all = BinnedRecords(bins, labels, np.ones(cells.tree.n_classes, dtype=np.int64))
         return self._all
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -19,10 +20,11 @@ from dpforest.mechanisms.streamed import Envelope, select_exponential_streamed
 from dpforest.trees.rules import RulesSettings
 from dpforest.trees.rules import family as module
 from dpforest.trees.rules.family import BinnedRecords, FamilyWeights, TreeFamily
+from dpforest.trees.rules.kernels import bit_counts as bits
 from dpforest.trees.rules.kernels import trees as kernels
-from dpforest.trees.rules.kernels.bit_counts import counted_by_bits, joint_counts
+from dpforest.trees.rules.kernels.children import near_bounds
 from dpforest.trees.rules.kernels.distinct import distinct_cuts, parted_alike
-from dpforest.trees.rules.kernels.roots import root_bounds
+from dpforest.trees.rules.kernels.roots import parting_bounds, root_bounds
 from dpforest.trees.rules.offers import draw_directions
 from dpforest.trees.rules.plan import family_size
 
@@ -36,7 +38,7 @@ def records_of(n, n_classes=2, n_bins=N_BINS, seed=0):
     for m, b in enumerate(n_bins):
         bins[:, m] = generator.integers(0, b, n)
     labels = (bins[:, :1].sum(axis=1) + generator.integers(0, 2, n)) % n_classes
-    return BinnedRecords(bins, labels.astype(np.int64), n_classes)
+    return BinnedRecords(bins, labels.astype(np.int64), np.ones(n_classes, dtype=np.int64))
 
 
 def weights_of(n_bins=N_BINS, n_classes=2, stop_share=0.2):
@@ -82,7 +84,15 @@ def predict(tree, bins):
 
 
 def score(tree, records):
-    return int((predict(tree, records.bins) == records.labels).sum())
+    right = predict(tree, records.bins) == records.labels
+    return int(records.class_weights[records.labels[right]].sum())
+
+
+def repeated(records):
+    """Each record as often as it counts."""
+    times = records.class_weights[records.labels]
+    bins, labels = np.repeat(records.bins, times, axis=0), np.repeat(records.labels, times)
+    return BinnedRecords(bins, labels, np.ones_like(records.class_weights))
 
 
 def weight(tree, weights, depth=0):
@@ -163,7 +173,9 @@ def test_a_record_more_moves_every_score_by_nothing_or_its_class_weight(class_we
     moved = set()
     family = TreeFamily(whole.weighed(class_weights), weights_of(), Envelope(0.1))
     for proposal, _ in all_proposals(family, monkeypatch):
-        scores = [score(proposal.outcome, one.weighed(class_weights)) for one in (whole, less)]
+        scores = [
+            score(proposal.outcome, repeated(one.weighed(class_weights))) for one in (whole, less)
+        ]
         right = predict(proposal.outcome, whole.bins) == whole.labels
         assert scores[0] == sum(class_weights[label] for label in whole.labels[right])
         moved.add(scores[0] - scores[1])
@@ -197,26 +209,47 @@ def law_of(trees, records, weights, c):
 # -- kernels and weights ---------------------------------------------------------------------
 
 
+def arguments(records, weights, c):
+    """Of `root_bounds`."""
+    sizes = records.sizes()
+    n = int(sizes.sum())
+    return (
+        records.bins, records.labels, records.class_weights, sizes, weights.offsets, weights.cut,
+        weights.stop, Envelope(c).integers(n), Envelope(c).factors(n),
+    )  # fmt: skip
+
+
+def assert_bounds_are_those_of_each_child_by_itself(records, weights, c):
+    """The slow twin: every child is counted by itself."""
+    args = arguments(records, weights, c)
+    found = root_bounds(*args)
+    assert found.shape == (4, int((np.diff(weights.offsets) - 1).sum()))
+    for number in range(found.shape[1]):
+        direction, cut = weights.locate(number)
+        side = records.bins[:, direction] <= cut
+        for half, part in ((0, records.where(side)), (2, records.where(~side))):
+            whole = child_of(repeated(part), weights, *args[-2:])
+            assert whole == tuple(found[half : half + 2, number])
+
+
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_kernel_compiled_and_not_agree(n_classes):
     n_bins = np.array([5, 2, 4])
     records, weights = records_of(40, n_classes, n_bins), weights_of(n_bins, n_classes)
-    envelope = Envelope(0.2)
-    args = (
-        records.bins, records.labels, records.sizes(), weights.offsets, weights.cut,
-        weights.stop, envelope.integers(40), envelope.factors(40),
-    )  # fmt: skip
+    args = arguments(records, weights, 0.2)
     assert np.array_equal(root_bounds(*args), root_bounds.py_func(*args))
 
 
 @pytest.mark.parametrize(
     "n, n_classes, n_bins, c",
     [
-        (900, 2, [5, 2, 4], 0.2),  # more of a bin than a byte counts
-        (1100, 2, [5, 2, 4, 16], 0.2),  # counted as bits
-        (1600, 3, [5, 16, 2], 0.05),  # a class that lies in words of its own
+        (900, 2, [5, 2, 4], 0.2),
+        (4200, 2, [5, 2, 4, 16], 0.2),  # counted in a table
+        (6200, 3, [5, 16, 2], 0.05),  # a class that lies in lines of its own
         (700, 3, [3, 1, 9, 2], 0.01),
-        (37, 7, [2] * 70 + [16], 0.5),  # rows of more than one block of lanes
+        (37, 7, [2] * 70 + [16], 0.5),  # words that are hardly filled, and classes with none left
+        (64, 2, [2] * 600, 0.1),  # more than one block of cuts
+        (128, 3, [2] * 600, 0.1),
         (1, 2, [2, 3], 0.2),
         (0, 4, [2, 3], 0.2),
         (20, 2, [1, 1], 0.2),  # no cut at all
@@ -225,32 +258,29 @@ def test_kernel_compiled_and_not_agree(n_classes):
 def test_bounds_of_root_cuts_are_those_of_each_child_by_itself(n, n_classes, n_bins, c):
     n_bins = np.array(n_bins)
     records, weights = records_of(n, n_classes, n_bins), weights_of(n_bins, n_classes)
-    bounds, factors = Envelope(c).integers(n), Envelope(c).factors(n)
-    found = root_bounds(
-        records.bins, records.labels, records.sizes(), weights.offsets, weights.cut,
-        weights.stop, bounds, factors,
-    )  # fmt: skip
-    assert found.shape == (4, int((n_bins - 1).sum()))
-    for number in range(found.shape[1]):
-        direction, cut = weights.locate(number)
-        side = records.bins[:, direction] <= cut
-        for half, part in ((0, records.where(side)), (2, records.where(~side))):
-            assert child_of(part, weights, bounds, factors) == tuple(found[half : half + 2, number])
+    assert_bounds_are_those_of_each_child_by_itself(records, weights, c)
 
 
-@pytest.mark.parametrize("n", [5, 60, 1100])
+@pytest.mark.parametrize("n", [5, 60, 4200])
 def test_cuts_that_part_alike_have_the_bounds_of_each_by_itself(n):
     records = with_likes(n)
     n_bins = records.bins.max(axis=0).astype(np.int64) + 3  # the last two bins are empty
-    weights, sizes = weights_of(n_bins), records.sizes()
-    bounds, factors = Envelope(0.2).integers(n), Envelope(0.2).factors(n)
-    args = weights.offsets, weights.cut, weights.stop, bounds, factors
-    found = root_bounds(records.bins, records.labels, sizes, *args)
-    for number in range(found.shape[1]):
-        direction, cut = weights.locate(number)
-        side = records.bins[:, direction] <= cut
-        for half, part in ((0, records.where(side)), (2, records.where(~side))):
-            assert child_of(part, weights, bounds, factors) == tuple(found[half : half + 2, number])
+    assert_bounds_are_those_of_each_child_by_itself(records, weights_of(n_bins), 0.2)
+
+
+@pytest.mark.parametrize(
+    "n, class_weights", [(60, (1, 4)), (60, (3, 2)), (4200, (11, 1)), (50, (2, 1, 3))]
+)
+def test_records_that_weigh_more_are_counted_as_if_they_were_there_more_often(n, class_weights):
+    n_bins = np.array([5, 2, 4])
+    records = records_of(n, len(class_weights), n_bins).weighed(class_weights)
+    weights = weights_of(n_bins, len(class_weights))
+    assert records.sizes().tolist() == repeated(records).sizes().tolist()
+    assert_bounds_are_those_of_each_child_by_itself(records, weights, 0.05)
+    of_each, of_all = (
+        root_bounds(*arguments(one, weights, 0.05)) for one in (records, repeated(records))
+    )
+    assert np.array_equal(of_each, of_all)
 
 
 def with_likes(n):
@@ -260,48 +290,91 @@ def with_likes(n):
     one_more = first.copy()
     one_more[-1] = (one_more[-1] + 1) % 6
     bins = [first, second, 5 - first, first // 2, first, one_more, 3 * second, 0 * first]
-    return BinnedRecords(np.stack(bins, axis=1).astype(np.uint8), records.labels, 2)
+    return replace(records, bins=np.stack(bins, axis=1).astype(np.uint8))
+
+
+def bits_of(records, whole_lines=False):
+    """Records left of each cut, one by one, as bits, and where these are; and offsets of bins."""
+    n_bins = records.bins.max(axis=0, initial=0).astype(np.int64) + 3
+    offsets = np.concatenate([[0], np.cumsum(n_bins)]).astype(np.int64)
+    cuts = [(m, b) for m in range(len(n_bins)) for b in range(n_bins[m] - 1)]
+    left = np.array([records.bins[:, m] <= b for m, b in cuts])
+    places, starts = bits.bit_places(records.labels, records.n_classes, whole_lines)
+    columns = bits.in_columns(records.bins, places, 64 * starts[-1])
+    return left, bits.left_bits(columns, starts[-1], offsets), places, starts
+
+
+@pytest.mark.parametrize("whole_lines", [False, True])
+def test_a_bit_is_set_where_a_record_is_left(whole_lines):
+    records = records_of(300, 3, [4, 3, 2], seed=7)
+    left, rows, places, starts = bits_of(records, whole_lines)
+    assert len(set(places.tolist())) == 300
+    for k in range(3):
+        own = places[records.labels == k] // 64
+        assert ((own >= starts[k]) & (own < starts[k + 1])).all()
+    found = np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little").astype(bool)
+    assert np.array_equal(found[:, places], left)
+    assert found.sum() == left.sum(), "no bit is set where there is no record"
+    assert not whole_lines or rows.ctypes.data % 64 == 0 and (starts % 8 == 0).all()
 
 
 def test_partings_are_told_apart_record_by_record():
-    bins = with_likes(60).bins
-    n_bins = bins.max(axis=0).astype(np.int64) + 3
-    offsets = np.concatenate([[0], np.cumsum(n_bins)]).astype(np.int64)
-    number, turned, firsts = distinct_cuts(np.ascontiguousarray(bins.T), offsets)
-    sides = np.array([bins[:, m] <= b for m in range(len(n_bins)) for b in range(n_bins[m] - 1)])
+    sides, rows, places, _ = bits_of(with_likes(60))
+    number, turned, firsts = distinct_cuts(rows, places)
     alike = sides ^ sides[:, :1]
     for cut, side in enumerate(sides):
         same = (alike == alike[cut]).all(axis=1)
         assert np.array_equal(number == number[cut], same)
-        if number[cut] < firsts.shape[1]:
-            m, b = firsts[:, number[cut]]
-            assert np.array_equal(side, (bins[:, m] <= b) ^ turned[cut])
+        if number[cut] < firsts.size:
+            assert np.array_equal(side, sides[firsts[number[cut]]] ^ turned[cut])
         else:
             assert (side == turned[cut]).all()
-    assert firsts.shape[1] == len(np.unique(alike, axis=0)) - 1
+    assert (np.diff(firsts) > 0).all()
+    assert firsts.size == len(np.unique(alike, axis=0)) - 1
 
 
-@pytest.mark.parametrize("other", [[0, 1, 2, 3], [3, 2, 1, 0], [0, 1, 3, 2], [1, 0, 2, 3]])
-def test_two_cuts_part_alike_or_not(other):
-    one, other = np.arange(4, dtype=np.uint8), np.array(other, dtype=np.uint8)
-    for edge in range(3):
-        for beside in range(3):
-            sides = one <= edge, other <= beside
-            expected = (sides[0] == sides[1]).all() or (sides[0] != sides[1]).all()
-            assert parted_alike(one, edge, other, beside) == expected
+def test_two_rows_part_alike_or_not():
+    everyone, one = np.array([0b1111, 0b1], np.uint64), np.array([0b0011, 0b1], np.uint64)
+    rest, other = everyone ^ one, one ^ np.array([0b0100, 0], np.uint64)
+    assert parted_alike(one, one, everyone, False) and not parted_alike(one, one, everyone, True)
+    assert parted_alike(one, rest, everyone, True) and not parted_alike(one, rest, everyone, False)
+    assert not any(parted_alike(one, other, everyone, turned) for turned in (False, True))
 
 
-def test_records_left_of_two_cuts_are_counted_as_bits_or_one_by_one():
-    bins, labels = with_likes(300).bins, np.random.default_rng(1).integers(0, 3, 300)
-    offsets = np.concatenate([[0], np.cumsum(bins.max(axis=0) + 1)]).astype(np.int64)
-    left = np.array(
-        [bins[:, m] <= b for m in range(8) for b in range(np.diff(offsets)[m] - 1)]
-    ).astype(np.int64)
-    expected = np.stack([(left * (labels == k)) @ left.T for k in range(3)], axis=1)
-    found = joint_counts(np.ascontiguousarray(bins.T), offsets, labels, 3)
-    assert np.array_equal(found, expected)
-    assert counted_by_bits(1024, 2, 10) and not counted_by_bits(1023, 2, 10)
-    assert not counted_by_bits(10**6, 2, 3000), "a table of more than 64 MB"
+@pytest.mark.parametrize("class_weights", [(1, 1), (2, 5), (1, 1, 1), (3, 1, 2)])
+def test_records_left_of_two_cuts_are_counted_in_a_table_or_anew_or_one_by_one(class_weights):
+    records = records_of(300, len(class_weights), [6, 4, 3], seed=5)
+    left, rows, _, starts = bits_of(records, whole_lines=True)
+    counts = np.stack([(left * (records.labels == k)) @ left.T.astype(int) for k in range(3)], 1)
+    counts = counts[:, : len(class_weights)] * np.array(class_weights)[None, :, None]
+    of_all = np.diagonal(counts, axis1=0, axis2=2)
+    if len(class_weights) == 2:
+        counts = counts[:, 1:] - counts[:, :1]
+    steps = bits.class_steps(np.array(class_weights))
+    table, words = bits.joint_counts(rows, starts, steps), bits.in_words(rows)
+    assert np.array_equal(table[:-1], counts) and not table[-1].any()
+    anew = np.empty_like(table[0])
+    for cut, expected in enumerate(table):
+        bits.counts_with(words, cut, starts, steps, anew)
+        assert np.array_equal(anew, expected)
+    sizes, whole = bits.left_counts(rows, starts, np.array(class_weights))
+    assert np.array_equal(sizes[:-1], of_all.T) and not sizes[-1].any()
+    assert np.array_equal(whole, np.diagonal(counts, axis1=0, axis2=2))
+
+
+def test_bounds_are_the_same_by_a_table_or_without():
+    records = records_of(300, 3, [6, 4, 3], seed=5)
+    _, rows, _, starts = bits_of(records, whole_lines=True)
+    envelope, weights = Envelope(0.2), np.arange(1, len(rows) + 2)
+    args = rows, starts, records.class_weights, records.sizes(), weights, 7
+    args += near_bounds(envelope.integers(300)), envelope.factors(300)
+    assert np.array_equal(parting_bounds(*args, True), parting_bounds(*args, False))
+
+
+def test_a_table_is_made_of_many_records_where_it_is_not_too_large():
+    assert bits.pays_a_table(4096, 2) and not bits.pays_a_table(4095, 2)
+    assert bits.fits_a_table(4096, 2) and not bits.fits_a_table(4097, 2), "64 MB"
+    assert bits.fits_a_table(2048, 4) and not bits.fits_a_table(2049, 4)
 
 
 def child_of(records, weights, bounds, factors):

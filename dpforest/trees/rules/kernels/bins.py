@@ -21,15 +21,18 @@ def direction_bins(codes, features, tables, starts, parts, lows, every, firsts):
     """
     n_records, n_directions = codes.shape[0], lows.size
     found = np.empty((n_records, n_directions), dtype=np.uint8)
-    sums = np.empty(_BLOCK, dtype=np.uint32)
+    sums, columns = np.empty(_BLOCK, np.uint32), np.empty((codes.shape[1], _BLOCK), codes.dtype)
     for first in range(0, n_records, _BLOCK):
         count = min(_BLOCK, n_records - first)
+        for feature in range(codes.shape[1]):
+            for i in range(count):
+                columns[feature, i] = codes[first + i, feature]
         for m in range(n_directions):
             sums[:count] = np.uint32(firsts[m] - lows[m])
             for p in range(parts[m], parts[m + 1]):
-                table, column = tables[starts[p] : starts[p + 1]], codes[:, features[p]]
+                table, column = tables[starts[p] : starts[p + 1]], columns[features[p]]
                 for i in range(count):
-                    sums[i] += table[column[first + i]]
+                    sums[i] += table[column[i]]
             for i in range(count):
                 found[first + i, m] = every[sums[i]]
     return found

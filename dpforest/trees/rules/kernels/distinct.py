@@ -3,7 +3,7 @@
 Of ordered features most cuts have no record between them and the next, of small cells most have
 all records on one side, and sums of few features part records as single features do. Two cuts are
 alike where one has the records left that the other has left, or right. They are looked up by a
-word of the set on the side that the first record is not on, and then compared record by record.
+word of the set on the side that the first record is not on, and then compared word by word.
 """
 
 from __future__ import annotations
@@ -11,17 +11,19 @@ from __future__ import annotations
 import numpy as np
 
 from dpforest.kernels.compiling import kernel
+from dpforest.trees.rules.kernels.bit_counts import ones_in_both
 
 
 @kernel()
-def distinct_cuts(columns, offsets):
-    """Number of every cut's parting, whether it is turned, and a cut of each: (direction, place).
+def distinct_cuts(rows, places):
+    """Number of every cut's parting, whether it is turned, and the first cut of each.
 
     Parameters
     ----------
-    columns : uint8 array of shape (n_directions, n)
-        Bins, a direction a row.
-    offsets : int64 array of shape (n_directions + 1,)
+    rows : uint64 array of shape (n_cuts, n_words)
+        Records left of each cut, a bit a record.
+    places : int64 array of shape (n,)
+        Place of each record's bit.
 
     Returns
     -------
@@ -30,54 +32,53 @@ def distinct_cuts(columns, offsets):
     turned : bool array, one entry a cut
         Whether left is what is right of the parting's first cut; of all on one side, whether it
         is the left one.
-    firsts : int64 array of shape (2, n_partings)
-        Ordered by direction, then place.
+    firsts : int64 array, one entry a parting
+        Ascending.
     """
-    n_directions, n_cuts = offsets.size - 1, offsets[offsets.size - 1] - offsets.size + 1
-    number = np.full(n_cuts, -1, dtype=np.int64)
-    turned = np.zeros(n_cuts, dtype=np.bool_)
-    firsts = np.empty((2, n_cuts), dtype=np.int64)
-    words, table, keys = _words(columns.shape[1]), _empty_table(n_cuts), np.empty(n_cuts, np.uint64)
-    everyone = np.uint64(0)
-    for i in range(words.size):
-        everyone ^= words[i]
+    n_cuts, n_words = rows.shape
+    number, turned = np.empty(n_cuts, dtype=np.int64), np.empty(n_cuts, dtype=np.bool_)
+    firsts, keys = np.empty(n_cuts, dtype=np.int64), np.empty(n_cuts, dtype=np.uint64)
+    everyone, words, table = _every_bit(places, n_words), _words(n_words), _empty_table(n_cuts)
     n_sets = 0
-    for m in range(n_directions):
-        sets, counts = _bin_sets(columns[m], words, offsets[m + 1] - offsets[m])
-        below, size = np.uint64(0), 0
-        for b in range(counts.size - 1):
-            cut = offsets[m] - m + b
-            below ^= sets[b]
-            size += counts[b]
-            if b > 0 and counts[b] == 0:
-                number[cut], turned[cut] = number[cut - 1], turned[cut - 1]
-            elif size == words.size or size == 0:
-                turned[cut] = size > 0
-            else:
-                key = below ^ everyone if columns[m, 0] <= b else below
-                place, found = _find(columns, m, b, key, table, keys, firsts)
-                if found < 0:
-                    found = n_sets
-                    table[place], keys[found] = found, key
-                    firsts[0, found], firsts[1, found] = m, b
-                    n_sets += 1
-                number[cut] = found
-                first, edge = firsts[0, found], firsts[1, found]
-                turned[cut] = (columns[m, 0] <= b) != (columns[first, 0] <= edge)
     for cut in range(n_cuts):
-        number[cut] = n_sets if number[cut] < 0 else number[cut]
-    return number, turned, firsts[:, :n_sets]
+        row, size = rows[cut], ones_in_both(rows[cut], rows[cut])
+        if size == 0 or size == places.size:
+            number[cut], turned[cut] = -1, size > 0
+            continue
+        turned[cut] = _has(row, places[0])
+        key = _key(row, everyone, turned[cut], words)
+        place, found = _find(rows, cut, turned, everyone, key, table, keys, firsts)
+        if found < 0:
+            found = n_sets
+            table[place], keys[found], firsts[found] = found, key, cut
+            n_sets += 1
+        number[cut] = found
+    for cut in range(n_cuts - 1, -1, -1):
+        if number[cut] < 0:
+            number[cut] = n_sets
+        else:
+            turned[cut] ^= turned[firsts[number[cut]]]
+    return number, turned, firsts[:n_sets]
 
 
 @kernel()
-def _words(n_records):
-    """A word for each record, as if at random (splitmix64): sets are told apart by their sums."""
-    words = np.empty(n_records, dtype=np.uint64)
-    for i in range(n_records):
+def _every_bit(places, n_words):
+    """Bits of all records."""
+    everyone = np.zeros(n_words, dtype=np.uint64)
+    for place in places:
+        everyone[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+    return everyone
+
+
+@kernel()
+def _words(n_words):
+    """Odd words, as if at random (splitmix64): sets are told apart by sums of their products."""
+    words = np.empty(n_words, dtype=np.uint64)
+    for i in range(n_words):
         word = np.uint64(i + 1) * np.uint64(0x9E3779B97F4A7C15)
         word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        words[i] = word ^ (word >> np.uint64(31))
+        words[i] = (word ^ (word >> np.uint64(31))) | np.uint64(1)
     return words
 
 
@@ -91,23 +92,31 @@ def _empty_table(n_entries):
 
 
 @kernel()
-def _bin_sets(column, words, n_bins):
-    """Word and size of the records in each bin."""
-    sets, counts = np.zeros(n_bins, dtype=np.uint64), np.zeros(n_bins, dtype=np.int64)
-    for i in range(column.size):
-        sets[column[i]] ^= words[i]
-        counts[column[i]] += 1
-    return sets, counts
+def _has(row, place):
+    """True if the bit of a place is set."""
+    return (row[place >> 6] >> np.uint64(place & 63)) & np.uint64(1) == 1
 
 
 @kernel()
-def _find(columns, direction, edge, key, table, keys, firsts):
+def _key(row, everyone, turned, words):
+    """Word of the records of a row, or of all others."""
+    other = np.uint64(0) - np.uint64(turned)
+    key = np.uint64(0)
+    for i in range(row.size):
+        word = (row[i] ^ (everyone[i] & other)) * words[i]
+        key += (word ^ (word >> np.uint64(32))) * words[i]
+    return key
+
+
+@kernel()
+def _find(rows, cut, turned, everyone, key, table, keys, firsts):
     """Place of a parting in the table, and its number; -1 where it is not there yet."""
     place = np.int64(key & np.uint64(table.size - 1))
     while table[place] >= 0:
         found = table[place]
+        first = firsts[found]
         if keys[found] == key and parted_alike(
-            columns[direction], edge, columns[firsts[0, found]], firsts[1, found]
+            rows[cut], rows[first], everyone, turned[cut] != turned[first]
         ):
             return place, found
         place = (place + 1) & (table.size - 1)
@@ -115,13 +124,13 @@ def _find(columns, direction, edge, key, table, keys, firsts):
 
 
 @kernel()
-def parted_alike(one, edge, other, other_edge):
-    """True if two cuts have the same records together; ``one`` and ``other`` are columns."""
-    turned = (one[0] <= edge) != (other[0] <= other_edge)
-    n_different = 0
+def parted_alike(one, other, everyone, turned):
+    """True if one row has the records of the other, or, where it is turned, all but those."""
+    mask = np.uint64(0) - np.uint64(turned)
+    different = np.uint64(0)
     for i in range(one.size):
-        n_different += ((one[i] <= edge) != (other[i] <= other_edge)) != turned
-    return n_different == 0
+        different |= one[i] ^ other[i] ^ (everyone[i] & mask)
+    return different == 0
 
 
 @kernel()
@@ -135,27 +144,12 @@ def weights_of_partings(number, offsets, weights, n_sets):
 
 
 @kernel()
-def columns_of_partings(columns, firsts):
-    """Bins between the first cuts of partings, a direction that has any a row, and their offsets.
-
-    Cut b of row r is number ``offsets[r] - r + b``, as it is of all cuts.
-    """
-    n_sets = firsts.shape[1]
-    n_rows = 0
-    for j in range(n_sets):
-        n_rows += j == 0 or firsts[0, j] != firsts[0, j - 1]
-    own = np.zeros((n_rows, columns.shape[1]), dtype=np.uint8)
-    offsets = np.zeros(n_rows + 1, dtype=np.int64)
-    row = -1
-    for j in range(n_sets):
-        if j == 0 or firsts[0, j] != firsts[0, j - 1]:
-            row += 1
-            offsets[row + 1] = offsets[row] + 1
-        offsets[row + 1] += 1
-        column, edge, bins = columns[firsts[0, j]], firsts[1, j], own[row]
-        for i in range(column.size):
-            bins[i] += np.uint8(column[i] > edge)
-    return own, offsets
+def rows_of_partings(rows, firsts):
+    """The rows of the first cuts of partings, put where the first rows were."""
+    for j in range(firsts.size):
+        for word in range(rows.shape[1]):
+            rows[j, word] = rows[firsts[j], word]
+    return rows[: firsts.size]
 
 
 @kernel()
