@@ -123,7 +123,10 @@ READS = {
     "as_written": lambda h, ids: {"entry_id": ids["held"]},
 }
 #: What takes no argument, or is no entry.
-OTHERS = {"open", "create", "close", "id", "url", "actor", "data_sets", "backup", "write"}
+OTHERS = {
+    "open", "create", "close", "id", "url", "actor", "data_sets", "backup", "write",
+    "check_written",
+}  # fmt: skip
 
 
 @pytest.fixture
