@@ -101,7 +101,7 @@ POLARS = {
     **dict.fromkeys([f"{u}Int{n}" for u in ("", "U") for n in (8, 16, 32, 64, 128)], ([1], 1)),
     "Date": ([DAY], UNREADABLE), "Datetime": ([NOON], UNREADABLE),
     "Duration": ([SPAN], UNREADABLE), "Time": ([CLOCK], UNREADABLE),
-    "List": ([[1]], UNREADABLE), "Array": ([[1]], UNREADABLE), "Struct": ([{"a": 1}], UNREADABLE),
+    "List": ([[1, 2]], UNREADABLE), "Array": ([[1, 2]], UNREADABLE), "Struct": ([{"a": 1}], UNREADABLE),
     "Map": ([[{"key": "a", "value": 1}]], UNREADABLE),
     "Extension": None, "Unknown": None, "BaseExtension": None,  # to be extended, or no type at all
 }  # fmt: skip
@@ -114,7 +114,7 @@ def leaves(kind) -> set[str]:
 def polars_series(pl, name, values):
     special = {
         "Enum": lambda: pl.Enum(["a"]), "List": lambda: pl.List(pl.Int8),
-        "Array": lambda: pl.Array(pl.Int8, 1), "Struct": lambda: pl.Struct({"a": pl.Int8}),
+        "Array": lambda: pl.Array(pl.Int8, 2), "Struct": lambda: pl.Struct({"a": pl.Int8}),
         "Map": lambda: pl.Map(pl.String, pl.Int8), "Decimal": lambda: pl.Decimal(10, 2),
     }  # fmt: skip
     kind = special.get(name, lambda: getattr(pl, name))()
