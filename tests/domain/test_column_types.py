@@ -101,7 +101,8 @@ POLARS = {
     **dict.fromkeys([f"{u}Int{n}" for u in ("", "U") for n in (8, 16, 32, 64, 128)], ([1], 1)),
     "Date": ([DAY], UNREADABLE), "Datetime": ([NOON], UNREADABLE),
     "Duration": ([SPAN], UNREADABLE), "Time": ([CLOCK], UNREADABLE),
-    "List": ([[1, 2]], UNREADABLE), "Array": ([[1, 2]], UNREADABLE), "Struct": ([{"a": 1}], UNREADABLE),
+    "List": ([[1, 2]], UNREADABLE), "Array": ([[1, 2]], UNREADABLE),
+    "Struct": ([{"a": 1}], UNREADABLE),
     "Map": ([[{"key": "a", "value": 1}]], UNREADABLE),
     "Extension": None, "Unknown": None, "BaseExtension": None,  # to be extended, or no type at all
 }  # fmt: skip
