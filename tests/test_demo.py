@@ -36,14 +36,14 @@ def test_the_last_line_is_the_result(shown):
 
 def test_the_private_forest_learns_and_spends_what_was_asked(shown):
     result, text, _ = shown
-    assert result["strategy"] == "rules" and "strategy rules, epsilon=0.5" in text
+    assert result["strategy"] == "additive" and "strategy additive, epsilon=0.5" in text
     assert (result["epsilon_spent"], result["delta"]) == (0.5, 0.0)
     assert "The released model is (0.5, 0)-differentially private" in text
     # Ten standard errors of a share of 12,211 records above the commonest class.
     assert result["majority_accuracy"] + 0.04 < result["accuracy"] < result["baseline_accuracy"]
     assert result["majority_accuracy"] == pytest.approx(0.7607)
-    # Ten standard deviations below the mean of 30 fits, .866 and .016, whose tail is long below.
-    assert result["auc"] > 0.7
+    # The mean of the suite's five fits is .904 (docs/utility_results.md), and hardly one differs.
+    assert result["auc"] > 0.8
 
 
 def test_plan_and_forecast_come_before_the_fit(shown):
