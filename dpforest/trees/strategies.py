@@ -83,11 +83,12 @@ LEAST_AT_ONCE_SIGNAL = 100.0
 AT_ONCE_SIGNAL_OF_LITTLE, LEAST_AT_ONCE_SIGNAL_OF_LITTLE = 8.0, 40.0
 #: The same of two classes: R / D from which curves at once pass rules. They do of few records
 #: (`REFITTED_LEAST_ROWS` to `PURE_REFITTED_ROWS`), which rules follow too closely, up to such an
-#: epsilon: then little noise is left, and trees tell what features say jointly. They do of more
-#: records, too, where less than such a share of the features is ordered. Columns up to which so
-#: few records are fitted in a second, and tell of all of them.
+#: epsilon: then little noise is left, and trees tell what features say jointly.
 AT_ONCE_SIGNAL_OF_CLASSES, MOST_AT_ONCE_EPSILON = 64.0, 18.0
+#: Columns up to which they do: a few hundred records tell of no more, and are fitted in a second.
 AT_ONCE_COLUMNS_OF_CLASSES = 300
+#: Share of ordered features below which, if there are any, they do of more records, too: up to
+#: boosted forests, past refitted ones.
 MIXED_ORDERED = 0.5
 #: In pure epsilon, of two classes: R from which refitted forests pass rules, and boosted ones pass
 #: these; they do earlier of as many features as `BOOSTED_FEATURES`, nearly all ordered.
@@ -272,15 +273,26 @@ def _is_for_curves_at_once(facts: TableFacts, epsilon: float, signal: float) -> 
     """True if curves of all features at once pass what else there is, in pure epsilon."""
     if not facts.in_memory or facts.n_classes != 2:
         return False
-    level, rows = signal / facts.n_features, facts.approximate_rows or 0.0
     if facts.is_regression:
-        little = level >= AT_ONCE_SIGNAL_OF_LITTLE and signal >= LEAST_AT_ONCE_SIGNAL_OF_LITTLE
-        enough = level >= AT_ONCE_SIGNAL and signal >= LEAST_AT_ONCE_SIGNAL
-        known = (little or enough) and level < MOST_AT_ONCE_SIGNAL
-        # Curves are lines where no forest begins with them yet: quick of many features, too.
-        lines = level < PURE_CURVE_SIGNAL
-        knots = AtOnceSettings().n_knots(level, of_means=True) if lines else MOST_KNOTS
-        return known and are_quick(facts, n_knots=knots)
+        return _are_means_for_curves(facts, signal)
+    return _are_classes_for_curves(facts, epsilon, signal)
+
+
+def _are_means_for_curves(facts: TableFacts, signal: float) -> bool:
+    """The same of a regression."""
+    level = signal / facts.n_features
+    little = level >= AT_ONCE_SIGNAL_OF_LITTLE and signal >= LEAST_AT_ONCE_SIGNAL_OF_LITTLE
+    enough = level >= AT_ONCE_SIGNAL and signal >= LEAST_AT_ONCE_SIGNAL
+    known = (little or enough) and level < MOST_AT_ONCE_SIGNAL
+    # Curves are lines where no forest begins with them yet: quick of many features, too.
+    lines = level < PURE_CURVE_SIGNAL
+    knots = AtOnceSettings().n_knots(level, of_means=True) if lines else MOST_KNOTS
+    return known and are_quick(facts, n_knots=knots)
+
+
+def _are_classes_for_curves(facts: TableFacts, epsilon: float, signal: float) -> bool:
+    """The same of two classes."""
+    level, rows = signal / facts.n_features, facts.approximate_rows or 0.0
     known = level >= AT_ONCE_SIGNAL_OF_CLASSES and are_quick(facts, AT_ONCE_COLUMNS_OF_CLASSES)
     if rows < PURE_REFITTED_ROWS:
         return known and rows >= REFITTED_LEAST_ROWS and epsilon < MOST_AT_ONCE_EPSILON
