@@ -17,7 +17,7 @@ from dpforest import (
     PrivateForestRegressor,
 )
 from dpforest.accounting.releases import LearnerBudget
-from dpforest.trees.multinomial.learner import SIZES
+from dpforest.trees.multinomial.learner import sizes_at
 from dpforest.trees.strategies import ASKED
 
 MULTINOMIAL = "multinomial"
@@ -43,6 +43,5 @@ def our_forest(
 def sizes(domain: Domain, epsilon: float, delta: float | str = 0) -> dict[str, int]:
     """Trees and levels of a multinomial forest that serve at R (docs/multinomial.md)."""
     budget = LearnerBudget(Fraction(str(epsilon)), Fraction(str(delta)))
-    signal = budget.signal(domain.approximate_rows or 1.0)
-    n_trees, depth = next((trees, levels) for limit, trees, levels in SIZES if signal < limit)
+    n_trees, depth = sizes_at(budget.signal(domain.approximate_rows or 1.0))
     return {"n_estimators": n_trees, "max_depth": depth}

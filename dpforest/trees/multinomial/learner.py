@@ -77,8 +77,7 @@ class MultinomialForest:
         return build_plan(self.settings or self._settings_of(facts, budget), budget)
 
     def _settings_of(self, facts: TableFacts, budget: LearnerBudget) -> ForestSettings:
-        signal = budget.signal(facts.approximate_rows or 1.0)
-        n_trees, depth = next((t, d) for limit, t, d in SIZES if signal < limit)
+        n_trees, depth = sizes_at(budget.signal(facts.approximate_rows or 1.0))
         return ForestSettings(
             n_trees=n_trees,
             depth=depth,
@@ -89,6 +88,11 @@ class MultinomialForest:
     def train(self, shape: ForestShape, bridge: Bridge, facts: TableFacts) -> MultinomialModel:
         """Ask for all that was planned, each before it is counted, and release the model."""
         return MultinomialModel(grow_forest(shape, bridge), facts.n_features)
+
+
+def sizes_at(signal: float) -> tuple[int, int]:
+    """Trees and levels that serve at R."""
+    return next((trees, levels) for limit, trees, levels in SIZES if signal < limit)
 
 
 def grow_forest(shape: ForestShape, bridge: Bridge) -> ReleasedTrees:
