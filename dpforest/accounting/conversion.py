@@ -112,6 +112,15 @@ def rho_of_epsilon(epsilon: Fraction, delta: Fraction) -> Fraction:
     return start * low / _STEPS
 
 
+def closed_form_epsilon(rho: Amount, delta: Fraction) -> Amount:
+    """The epsilon of rho by the closed form: what ``epsilon_of_rho`` gives without the library."""
+    if rho == 0:
+        return ZERO
+    if delta <= 0 or rho == math.inf:
+        return math.inf
+    return _closed_form(Fraction(rho), delta)
+
+
 def conversion_method() -> str:
     """Bound that the conversions in this environment come from."""
     return LIBRARY if _has_library() else CLOSED_FORM

@@ -6,6 +6,7 @@ contradict each other, so that no figure is printed that does not follow from th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import chain, islice, repeat
@@ -13,6 +14,7 @@ from itertools import chain, islice, repeat
 from dpforest.accounting.bounds import add_remove_price
 from dpforest.accounting.certificate_record import MOST_RELEASES
 from dpforest.accounting.certificates import METHOD, MOST_WORK, Certificate
+from dpforest.accounting.conversion import LIBRARY, closed_form_epsilon, conversion_method
 from dpforest.accounting.events import EVENTS, Event, read_event
 from dpforest.accounting.ledger import LedgerEntry, LossRecord, ScopeRecord
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
@@ -172,7 +174,7 @@ def claimed_loss(record: ScopeRecord, delta: Fraction) -> PrivacyLoss:
     """
     if record.caps:
         prices = [add_remove_price(cap.loss, delta) for cap in record.caps]
-        return PrivacyLoss(max(price[0] for price in prices), float("inf"), delta)
+        return PrivacyLoss(max(price[0] for price in prices), math.inf, delta)
     if record.adaptive and record.reserve is not None:
         return record.reserve.loss
     certified = [child for child in record.children if child.certificate is not None]
@@ -180,6 +182,31 @@ def claimed_loss(record: ScopeRecord, delta: Fraction) -> PrivacyLoss:
     if len(certified) != 1 or certified[0].charged.loss == NO_LOSS:
         return record.composed.loss
     return added_losses(_claims(record, certified[0]))
+
+
+def claims_elsewhere(record: ScopeRecord, delta: Fraction) -> tuple[PrivacyLoss, ...]:
+    """Claims that alternative caps come to where rho is converted by other means than here.
+
+    Parameters
+    ----------
+    record : ScopeRecord
+        Of one fit.
+    delta : Fraction
+        At which caps in rho are converted.
+
+    Notes
+    -----
+    None where there are no alternatives. The closed form's claim can be worked out anywhere. The
+    library's cannot be where it is absent: there it is the largest cap in epsilon, since a cap in
+    rho is planned to convert to no more, and it is read, but not shown (``claimed_loss``).
+    """
+    if not record.caps:
+        return ()
+    losses = [cap.loss for cap in record.caps]
+    epsilons = [max(min(c.epsilon, closed_form_epsilon(c.rho, delta - c.delta)) for c in losses)]
+    if conversion_method() != LIBRARY:
+        epsilons.append(max((c.epsilon for c in losses if c.epsilon < math.inf), default=math.inf))
+    return tuple(PrivacyLoss(epsilon, math.inf, delta) for epsilon in epsilons)
 
 
 def _claims(record: ScopeRecord, certified: ScopeRecord) -> list[PrivacyLoss]:

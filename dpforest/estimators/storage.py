@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from dpforest.accounting.bounds import is_derivation
+from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.fits import (
     DIFFPRIVLIB,
     OWN_BUDGET,
@@ -32,7 +33,7 @@ from dpforest.accounting.rationals import (
     parse_finite,
     to_rational,
 )
-from dpforest.accounting.verify import claimed_loss, sole_certificate
+from dpforest.accounting.verify import claimed_loss, claims_elsewhere, sole_certificate
 from dpforest.checks import write_file
 from dpforest.domain.domain import Domain
 from dpforest.estimators.earlier import EARLIER, as_written_now
@@ -153,9 +154,11 @@ def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
     domain = Domain.from_json(json.dumps(content["domain"])).without_marks()
     facts, ledger, scope = _books(content, domain, cls.__name__)
     loss = claimed_loss(scope, Fraction(parse_amount(facts.delta)))
-    guarantee = _earned_guarantee(content, facts, loss, scope)
+    claims = (loss, *claims_elsewhere(scope, Fraction(parse_amount(facts.delta))))
+    _check_claim(content, facts, claims, sole_certificate(scope))
+    guarantee = facts.judge(loss, sole_certificate(scope))
     earlier = tuple(_exactly(EarlierFits, fits) for fits in content["earlier_fits"])
-    check_listing(facts, loss, earlier)
+    check_listing(facts, min(claims, key=lambda claim: claim.epsilon), earlier)
     model = _predicting(cls, content, domain, facts)
     check_paid(content["released"]["strategy"], scope)
     model.__dict__.update(
@@ -182,15 +185,20 @@ def _books(
     return check_place(facts, ledger, content["version"]), ledger, scope
 
 
-def _earned_guarantee(
-    content: dict[str, Any], facts: RunFacts, loss: PrivacyLoss, scope: ScopeRecord
-) -> Guarantee:
-    """The guarantee that follows from the books, where the file claims just that."""
+def _check_claim(
+    content: dict[str, Any],
+    facts: RunFacts,
+    claims: tuple[PrivacyLoss, ...],
+    certificate: Certificate | None,
+) -> None:
+    """Refuse a guarantee, or an amount spent, that follows from none of the claims of its books."""
     written = _exactly(Guarantee, content["guarantee"])
-    guarantee = agreed_guarantee(written, facts.judge(loss, sole_certificate(scope)))
-    if _exactly(BudgetRecord, content["spent"]) != BudgetRecord.of(spent_budget(loss, written)):
+    agreed = [claim for claim in claims if agrees(written, facts.judge(claim, certificate))]
+    if not agreed:
+        raise _contradiction("the guarantee does not follow from its ledger")
+    spent = _exactly(BudgetRecord, content["spent"])
+    if all(spent != BudgetRecord.of(spent_budget(claim, written)) for claim in agreed):
         raise _contradiction("what it says was spent does not follow from its ledger")
-    return guarantee
 
 
 def _predicting(cls: type, content: dict[str, Any], domain: Domain, facts: RunFacts) -> Any:
@@ -344,8 +352,8 @@ def _fit_scope(ledger: FrozenLedger, label: Any) -> ScopeRecord:
     return scopes[0].apart()
 
 
-def agreed_guarantee(written: Guarantee, rebuilt: Guarantee) -> Guarantee:
-    """The guarantee that follows from a ledger; refused if another one is written down.
+def agrees(written: Guarantee, rebuilt: Guarantee) -> bool:
+    """True if a written guarantee is the one that follows from a ledger.
 
     If the file's figure was converted from rho by other means than are available here (with or
     without dp_accounting), both may be right. Then only the figure that can be shown here is
@@ -356,9 +364,7 @@ def agreed_guarantee(written: Guarantee, rebuilt: Guarantee) -> Guarantee:
     ]
     claims = [(g.status, g.unit, g.reasons, len(g.bounds)) for g in (written, rebuilt)]
     known = all(is_derivation(bound.derivation) for bound in written.bounds)
-    if not known or claims[0] != claims[1] or (same_means and not _close(written, rebuilt)):
-        raise _contradiction("the guarantee does not follow from its ledger")
-    return rebuilt
+    return known and claims[0] == claims[1] and (not same_means or _close(written, rebuilt))
 
 
 def _close(written: Guarantee, rebuilt: Guarantee) -> bool:

@@ -14,8 +14,8 @@ from typing import Any
 
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.losses import PrivacyLoss
-from dpforest.accounting.rationals import parse_amount
-from dpforest.accounting.verify import claimed_loss
+from dpforest.accounting.rationals import float_up, parse_amount
+from dpforest.accounting.verify import claimed_loss, claims_elsewhere
 from dpforest.display import one_line
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import MissingExtraError, ReportError
@@ -161,8 +161,12 @@ def _gone(records_per_unit: int) -> str:
 
 def _claimed(report: ReportRecord) -> PrivacyLoss:
     """Loss that the guarantee is of; a file's entries may be ones of which nothing follows."""
+    books, delta = report.composition, Fraction(parse_amount(report.basis.delta))
+    written = [bound.epsilon for bound in report.guarantee.bounds[:1]]
     try:
-        return claimed_loss(report.composition, Fraction(parse_amount(report.basis.delta)))
+        claims = (claimed_loss(books, delta), *claims_elsewhere(books, delta))
+        said = (claim for claim in claims if [float_up(claim.epsilon)] == written)
+        return next(said, claims[0])
     except (ValueError, ArithmeticError, LookupError):
         raise ReportError(("what was spent does not follow from its entries",)) from None
 

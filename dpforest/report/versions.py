@@ -8,7 +8,8 @@ from contextlib import suppress
 from functools import cache
 from importlib import metadata
 
-_LIBRARIES = ("numpy", "numba", "scikit-learn", "pydantic", "narwhals")
+#: ``dp-accounting`` is looked for too: where it is missing rho is converted by the closed form.
+_LIBRARIES = ("numpy", "numba", "scikit-learn", "pydantic", "narwhals", "dp-accounting")
 NOT_INSTALLED = "not installed as a package"
 
 

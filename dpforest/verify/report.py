@@ -30,6 +30,7 @@ from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_amount, parse_finite
 from dpforest.accounting.verify import (
     claimed_loss,
+    claims_elsewhere,
     entry_follows,
     sole_certificate,
     verify_composition,
@@ -38,7 +39,7 @@ from dpforest.domain.domain import Domain
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.earlier import GONE, LEFT_IN
 from dpforest.estimators.fitting import fit_price
-from dpforest.estimators.storage import agreed_guarantee, check_facts, listing_problems, read_stored
+from dpforest.estimators.storage import agrees, check_facts, listing_problems, read_stored
 from dpforest.exceptions import (
     Described,
     ModelFormatError,
@@ -55,7 +56,7 @@ from dpforest.mechanisms.objective import LARGEST_CURVATURE, check_event
 from dpforest.own_names import OwnNames
 from dpforest.relations import relations_of
 from dpforest.report.diff import differing_leaves
-from dpforest.report.guarantee import Status
+from dpforest.report.guarantee import Guarantee, Status
 from dpforest.report.making import make_report, report_digest
 from dpforest.report.places import place_name
 from dpforest.report.record import LedgerPlace
@@ -313,21 +314,12 @@ def _finish_problems(root: ScopeRecord) -> Iterator[str]:
 def _remade_problems(record: PrivacyReport) -> Iterator[str]:
     facts, domain = record.facts, Domain.model_validate(record.domain)
     check_facts(facts, domain, record.estimator, record.composition)
-    loss = claimed_loss(record.composition, Fraction(parse_amount(facts.delta)))
-    judged = facts.judge(loss, sole_certificate(record.composition))
-    try:
-        remade_guarantee = agreed_guarantee(record.guarantee, judged)
-    except ModelFormatError:
+    guarantee, claims = record.guarantee, _claims(record)
+    agreed = [claim for claim in claims if agrees(guarantee, claim[1])]
+    if agreed:
+        yield from _figure_problems(guarantee, agreed[0][1], claims[0][1])
+    else:
         yield "the guarantee does not follow from the composition"
-        remade_guarantee = record.guarantee
-    guarantee = record.guarantee
-    for written, shown in zip(guarantee.bounds, remade_guarantee.bounds, strict=True):
-        if written.derivation != shown.derivation and not (
-            written.derivation.endswith(MEANS) and written.epsilon >= shown.epsilon
-        ):
-            yield f"its epsilon cannot be shown here, where it is {shown.derivation}"
-        elif "converted" not in written.derivation and written != shown:
-            yield "the guarantee does not follow from the composition"
     remade = make_report(
         facts,
         domain,
@@ -344,10 +336,31 @@ def _remade_problems(record: PrivacyReport) -> Iterator[str]:
         yield "what was paid for a figure of utility does not follow from its mechanism"
     if any(granted_to_a_fit(figure, record.composition.ledger) for figure in record.utility):
         yield "a figure of utility names a grant that a fit used, so nothing paid for it"
-    yield from listing_problems(facts, loss)
+    least = min(claims, key=lambda claim: claim[0].epsilon)  # a list may have been made there
+    yield from listing_problems(facts, least[0])
     yield from _minimum_problems(record)
     yield from _ceiling_problems(record)
     yield from _external_problems(record)
+
+
+def _claims(record: PrivacyReport) -> list[tuple[PrivacyLoss, Guarantee]]:
+    """Losses that its books come to, with their guarantees: here, then by other conversions."""
+    books, delta = record.composition, Fraction(parse_amount(record.facts.delta))
+    losses = [claimed_loss(books, delta), *claims_elsewhere(books, delta)]
+    return [(loss, record.facts.judge(loss, sole_certificate(books))) for loss in losses]
+
+
+def _figure_problems(guarantee: Guarantee, judged: Guarantee, here: Guarantee) -> Iterator[str]:
+    """Figures of a guarantee that are not those that follow, or that cannot be shown here."""
+    for written, shown in zip(guarantee.bounds, judged.bounds, strict=True):
+        if written.derivation != shown.derivation and not (
+            written.derivation.endswith(MEANS) and written.epsilon >= shown.epsilon
+        ):
+            yield f"its epsilon cannot be shown here, where it is {shown.derivation}"
+        elif "converted" not in written.derivation and written != shown:
+            yield "the guarantee does not follow from the composition"
+    if judged.epsilon < here.epsilon:
+        yield f"its epsilon cannot be shown here, where rho is converted by {conversion_method()}"
 
 
 def _minimum_problems(record: PrivacyReport) -> Iterator[str]:
@@ -444,8 +457,7 @@ def _plan_problems(record: PrivacyReport) -> _Said:
         return [], [], [f"the plan (its strategy {left})"]
     if written_by not in (today, NOT_INSTALLED):
         return [], [], ["the plan (made by another version of dpforest)"]
-    converted = [b.derivation for b in record.guarantee.bounds if "converted by" in b.derivation]
-    if converted and not all(text.endswith(conversion_method()) for text in converted):
+    if not _planned_by_same_means(record):
         return [], [], ["the plan (its conversions are of other means)"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -460,6 +472,22 @@ def _plan_problems(record: PrivacyReport) -> _Said:
         problems += _charged_for(record, remade)
         problems = problems or list(_requested(record, remade.requests(record)))
         return problems, ["plan and settings"], [_COUNTED] if _waits(remade.plan) else []
+
+
+def _planned_by_same_means(record: PrivacyReport) -> bool:
+    """True if a fit with a delta was planned with the accounting library, as plans are made here.
+
+    Its bounds say so where they were converted; a list that was composed as a whole does not. Nor
+    do reports of before the library was among the versions: a plan that cannot be made again
+    without it is then no contradiction.
+    """
+    if record.facts.delta == "0":
+        return True
+    converted = [b.derivation for b in record.guarantee.bounds if "converted by" in b.derivation]
+    if not all(text.endswith(conversion_method()) for text in converted):
+        return False
+    installed = record.versions.get("dp-accounting", "unknown") != NOT_INSTALLED
+    return installed == (conversion_method() == LIBRARY)
 
 
 def _strategy_that_left(record: PrivacyReport) -> str | None:

@@ -125,6 +125,9 @@ MAKERS = {
     "refitted, of a count": lambda: private("refitted", rows=None, delta=1e-6),
     "waits for a count, in rho": lambda: private("one_shot", rows=None, delta=1e-6),
     "waits for a large count, in rho": lambda: private("one_shot", rows=None, delta=1e-6),
+    "waits for a count, beside other fits": lambda: private(
+        "refitted", rows=None, delta=1e-6, accountant=BudgetAccountant(3, delta=1e-5)
+    ),
 }
 
 
