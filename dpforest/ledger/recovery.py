@@ -149,7 +149,7 @@ def recover(
     chain = ledger.chain(data_set)
     check_owner(chain.state, ledger.actor)
     if store.lacks_entries:
-        _freeze_all(ledger)
+        _freeze_all(ledger, store)
         chain = ledger.chain(data_set)
     known = kept_need(chain).lost_hashes.union(*(one.hashes.values() for one in attestations))
     found = Recovery(data_set, sum(_restored(ledger, store, one) for one in attestations))
@@ -163,14 +163,18 @@ def recover(
             found = step.found
 
 
-def _freeze_all(ledger: LedgerCore) -> None:
-    """Freeze all data sets, whose last entries may be missing, or write nothing."""
+def _freeze_all(ledger: LedgerCore, store: Store) -> None:
+    """Freeze all data sets, whose last entries may be missing, or write nothing.
+
+    Who is stopped between two of them begins again: the file stays marked until all are frozen.
+    """
     body = CheckpointBody(frozen=True, reason=_LOST_LOG)
     names = [name for name in ledger.data_sets if not ledger.chain(name).state.frozen]
     for name in names:
         ledger.check_written(name, body)
-    for name in names:
-        ledger.write(name, body)
+    with store.freezing():
+        for name in names:
+            ledger.write(name, body)
 
 
 class _Step:

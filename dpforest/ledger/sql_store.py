@@ -9,7 +9,7 @@ import uuid
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +119,7 @@ class SqlStore(ABC):
 
     @property
     def lacks_entries(self) -> bool:
-        """True if it lost its last entries, as its place shows, and nothing was written since."""
+        """True if it lost its last entries, as its place shows, and nothing was made good since."""
         return self._handle.lacks_log
 
     def data_sets(self) -> tuple[str, ...]:
@@ -164,6 +164,10 @@ class SqlStore(ABC):
                 self._handle.is_begun = False
                 locked.end()
         passed("released")
+
+    def freezing(self) -> AbstractContextManager[None]:
+        """Keep a mark that entries are missing until all is written that is written inside."""
+        return nullcontext()
 
     def _add(self, row: Row, head: Head, is_first: bool) -> None:
         """Write a row and its head inside the open transaction."""
@@ -410,7 +414,7 @@ class ConnectionHandle:
     def __init__(self) -> None:
         self.connection: Any = None
         self.process = this_process()
-        self.is_busy = self.is_begun = self.lacks_log = False
+        self.is_busy = self.is_begun = self.lacks_log = self.is_freezing = False
         self.queue: Any = None
         self.file: tuple[int, int] | None = None
 

@@ -21,6 +21,8 @@ from dpforest.writing import see_to_disk
 #: Marks a file of SQLite as one of ours: "dpfl".
 APPLICATION = 0x6470666C
 _FULL = 2
+#: What ``in_use`` is while all data sets of a file that lost its ``-wal`` are frozen.
+_FREEZING = 2
 #: Files that were open in the middle of a write when this process was forked.
 _inherited: set[tuple[int, int]] = set()
 
@@ -182,7 +184,10 @@ class SqliteStore(SqlStore):
             raise self._not_ours()
         (in_use,) = connection.execute("SELECT in_use FROM ledger").fetchone()
         in_log_mode = _pragma(connection, "journal_mode") == "wal"
-        self._handle.lacks_log = bool(in_use) and in_log_mode and not has_log
+        self._handle.is_freezing = in_use == _FREEZING
+        self._handle.lacks_log = bool(in_use) and (
+            self._handle.is_freezing or (in_log_mode and not has_log)
+        )
         if self._handle.lacks_log and not self._incomplete:
             raise LedgerDamaged(
                 "its -wal is missing, as in a copy of this file alone that was made while the "
@@ -286,7 +291,22 @@ class SqliteStore(SqlStore):
     def _commit(self) -> None:
         with self._translated_errors():
             self._handle.connection.execute("COMMIT")
-        self._handle.lacks_log = False
+        self._handle.lacks_log &= self._handle.is_freezing
+
+    @contextmanager
+    def freezing(self) -> Iterator[None]:
+        """Keep the mark that entries are missing until all is written that is written inside.
+
+        A first entry would give the file a ``-wal`` again, and take the mark away with it.
+        """
+        if not self._handle.lacks_log:
+            yield
+            return
+        self._ask("UPDATE ledger SET in_use = ?", _FREEZING)
+        self._handle.is_freezing = True
+        yield
+        self._ask("UPDATE ledger SET in_use = 1")
+        self._handle.is_freezing = self._handle.lacks_log = False
 
     def _roll_back(self) -> None:
         connection = self._handle.connection

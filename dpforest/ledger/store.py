@@ -107,7 +107,7 @@ class Store(Protocol):
 
     @property
     def lacks_entries(self) -> bool:
-        """True if it lost its last entries, as its place shows, and nothing was written since."""
+        """True if it lost its last entries, as its place shows, and nothing was made good since."""
 
     def data_sets(self) -> tuple[str, ...]:
         """Names of all data sets, sorted."""
@@ -133,6 +133,12 @@ class Store(Protocol):
             If the store cannot be reached or written to, or others write for too long.
         LedgerDamaged
             If what is stored cannot be read.
+        """
+
+    def freezing(self) -> AbstractContextManager[None]:
+        """Keep a mark that entries are missing until all is written that is written inside.
+
+        It stays where the process ends before, or an error leaves the context.
         """
 
     def backup(self, path: str | Path) -> None:

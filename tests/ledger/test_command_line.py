@@ -9,11 +9,13 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from dpforest import BudgetLedger
 from dpforest.ledger.command_line import COMMANDS
 from dpforest.ledger.queue import SUPPORTED
 
@@ -250,6 +252,37 @@ def test_a_file_that_lost_its_log_is_recovered_and_all_of_it_waits(ask, good, lo
     assert ask("reserve visits churn.json")[0] == 5
     good("recover visits --write-off 0", "--reason", "none ran since")
     good("reserve visits churn.json")
+
+
+@pytest.mark.parametrize("by", ["an interrupt", "a kill"])
+def test_a_recovery_that_ends_between_two_freezes_is_begun_again(
+    good, ask, lost_log, monkeypatch, by
+):
+    lost_log(["olga", "oscar"])
+    again = "recover claims --incomplete --write-off 0 --reason none"
+    write, frozen = BudgetLedger.write, []
+
+    def ended(ledger, name, *given):
+        if frozen:
+            for ending in ("", "-wal"):  # what a kill leaves
+                shutil.copy(f"claims.ledger{ending}", f"killed.ledger{ending}")
+            raise KeyboardInterrupt
+        frozen.append(name)
+        return write(ledger, name, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(BudgetLedger, "write", ended)
+        with suppress(KeyboardInterrupt, SystemExit):
+            ask(again)
+    if by == "a kill":
+        for ending in ("", "-wal"):
+            shutil.move(f"killed.ledger{ending}", f"claims.ledger{ending}")
+    assert frozen == ["claims"]
+    assert "its -wal is missing" in ask("status")[2]
+    good(*again.rsplit(" ", 1))
+    assert "its -wal is lost" in good("status visits")
+    assert ask("reserve visits churn.json")[0] == 5
+    good("status claims")
 
 
 def test_whoever_may_not_freeze_all_of_a_file_freezes_nothing(ask, lost_log):
