@@ -180,10 +180,10 @@ def two_of_many(labels: np.ndarray, n_classes: int) -> Iterator[tuple[str, np.nd
 
 
 def _task(table: Records, name: str, y: np.ndarray) -> Iterator[Task]:
-    """A task of at most so many records, where no class is rare; a cut may find few values."""
+    """A task of at most so many records, where no class is rare; a cut may find one class alone."""
     n_classes = int(y.max()) + 1
     counts = np.bincount(y.astype(np.int64), minlength=n_classes)
-    if y is not table.y and counts.min() < LEAST_SHARE * y.size:
+    if n_classes < 2 or (y is not table.y and counts.min() < LEAST_SHARE * y.size):
         return
     fields = table.domain.model_dump(mode="json")
     fields = {**fields, "target": None, "classes": {"labels": list(range(n_classes))}}

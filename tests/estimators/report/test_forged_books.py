@@ -19,7 +19,7 @@ from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
 from dpforest.accounting.verify import verify_composition
 from dpforest.report.digests import digest_of
 from dpforest.report.making import spending_rows
-from dpforest.verify import report as report_check
+from dpforest.verify import contents
 
 TOO_LONG = "a row of its tables would add up to an amount of more digits than books hold"
 #: Amounts that share no divisor, each as long as books allow.
@@ -75,7 +75,7 @@ def refused(data: Any, composition: Any) -> tuple[str, ...]:
 
 def test_nothing_is_made_again_from_books_that_contradict_themselves(written, monkeypatch):
     begun: list[Any] = []
-    monkeypatch.setattr(report_check, "_remade_problems", lambda record: begun.append(1) or ())
+    monkeypatch.setattr(contents, "_remade_problems", lambda record: begun.append(1) or ())
     data, entry = written
     entries = [foreign(entry, i, amount) for i, amount in enumerate(AMOUNTS)]
     problems = refused(data, data["composition"] | {"entries": entries})
