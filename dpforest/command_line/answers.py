@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, field_serializer
 
 from dpforest.audit.result import AuditResult
 from dpforest.command_line.exit_codes import DONE
@@ -71,6 +71,11 @@ class Written(Result):
 
     what: str
     path: str
+
+    @field_serializer("path")
+    def _as_in_words(self, path: str) -> str:
+        """A path with bytes that are no UTF-8, of which pydantic makes no JSON, written out."""
+        return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class Price(Result):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -65,6 +66,23 @@ def test_names_of_any_character_reach_a_pipe_in_utf_8(encoding, tmp_path):
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     assert run.stdout.decode("utf-8").splitlines() == [f"diff: {name}.txt"]
+
+
+def test_names_that_are_no_text_are_written_out_in_json(tmp_path):
+    """Else a fit that was paid for would end as a fault, once its model was written."""
+    Domain(features={"a": (0, 1)}, classes=[0, 1]).to_json(tmp_path / "domain.json")
+    try:
+        (tmp_path / os.fsdecode(b"\xff.json")).write_bytes((tmp_path / "domain.json").read_bytes())
+    except OSError:
+        pytest.skip("names of files are text here")
+    run = subprocess.run(
+        [sys.executable, "-m", "dpforest", "domain", "diff", b"\xff.json", "domain.json",
+         "--output", b"\xff.txt", "--json"],
+        cwd=tmp_path, capture_output=True,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["result"]["written"] == [{"what": "diff", "path": r"\udcff.txt"}]
+    assert os.path.exists(os.path.join(os.fsencode(tmp_path), b"\xff.txt"))
 
 
 def test_a_fault_is_named_without_its_words(run, capsys, monkeypatch):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from dpforest.records.streams.csv_lines import (
     names_of,
     split_header,
 )
-from dpforest.records.streams.files import Files, Paths, pyarrow, reading
+from dpforest.records.streams.files import Files, Paths, pyarrow, reading, source_of
 from dpforest.records.streams.passes import Batch
 
 #: Ends of the names of compressed files, with what pyarrow calls their kind.
@@ -133,10 +133,11 @@ def _n_lines(path: Path) -> int:
 def opened(path: Path) -> Iterator[Any]:
     """Bytes of a file, decompressed where its name says so."""
     packed = PACKED.get(path.suffix.lower())  # pyarrow itself knows small letters alone
-    with reading(path.name):
-        stream = pyarrow().input_stream(path, compression=packed)
-    with stream:
-        yield stream
+    with ExitStack() as held:
+        with reading(path.name):
+            source = held.enter_context(source_of(path))
+            stream = pyarrow().input_stream(source, compression=packed)
+        yield held.enter_context(stream)
 
 
 def placed(blocks: Iterator[bytes], name: str) -> Iterator[tuple[str, bytes]]:

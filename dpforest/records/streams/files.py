@@ -95,6 +95,20 @@ def reading(place: str) -> Iterator[None]:
         )
 
 
+@contextmanager
+def source_of(path: Path) -> Iterator[Any]:
+    """What pyarrow opens of a file: its path, or the open file where its name is no UTF-8.
+
+    pyarrow writes every name in UTF-8. Names of other bytes, and all that are no ASCII where
+    Python was told so by its locale, have halves of characters, which it refuses to write.
+    """
+    if any("\udc80" <= letter <= "\udcff" for letter in os.fspath(path)):
+        with path.open("rb") as file:
+            yield file
+    else:
+        yield path
+
+
 def file_list(paths: Paths, kind: str) -> tuple[Path, ...]:
     """Files of a kind, in the order in which they are read.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from dpforest.domain.series import kind_of_arrow
 from dpforest.exceptions import StreamError
 from dpforest.records.streams.base import check_columns
-from dpforest.records.streams.files import Files, pyarrow, reading
+from dpforest.records.streams.files import Files, pyarrow, reading, source_of
 from dpforest.records.streams.passes import Batch
 from dpforest.records.streams.text import text_column
 
@@ -61,9 +62,11 @@ class ParquetStream(Files):
             footer = footer_of(path)
             columns = wanted or footer.names
             check_types(path.name, footer, columns)
-            with reading(path.name):
-                file = pyarrow("parquet").ParquetFile(path, metadata=footer.plain)
-            with file:
+            with ExitStack() as held:
+                with reading(path.name):
+                    source = held.enter_context(source_of(path))
+                    file = pyarrow("parquet").ParquetFile(source, metadata=footer.plain)
+                held.enter_context(file)
                 yield from self._row_groups(file, path.name, columns)
 
     def _row_groups(self, file: Any, name: str, wanted: tuple[str, ...]) -> Iterator[Batch]:
@@ -98,8 +101,8 @@ class Footer:
 
 def footer_of(path: Path) -> Footer:
     """The footer of a file."""
-    with reading(path.name):
-        metadata = pyarrow("parquet").read_metadata(path)
+    with reading(path.name), source_of(path) as source:
+        metadata = pyarrow("parquet").read_metadata(source)
         schema = metadata.schema.to_arrow_schema()
         schema.names  # noqa: B018  (which may be no text)
         plain = without_dictionaries(metadata)

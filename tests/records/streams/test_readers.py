@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 
 import pytest
@@ -53,6 +54,21 @@ def test_a_folder_is_searched_for_every_ending(ending, tmp_path):
     assert [path.name[0] for path in stream.paths] == ["a", "b", "c", "d"]
     read = [value for batch in stream.batches() for value in batch.X["x"].to_pylist()]
     assert list(map(float, read)) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("ending", [end for ends in reading_files.ENDINGS.values() for end in ends])
+def test_a_name_that_is_no_text_is_a_name(ending, tmp_path):
+    """Of bytes that are no UTF-8; in a locale of ASCII alone, every other letter is such."""
+    write_row(tmp_path / f"a{ending}", 7)
+    odd = tmp_path / os.fsdecode(b"st\xffays" + ending.encode())
+    try:
+        (tmp_path / f"a{ending}").rename(odd)
+    except OSError:
+        pytest.skip("names of files are text here")
+    stream = (ParquetStream if "p" in ending else CSVStream)(odd, "y")
+    stream.check(("x",))
+    (batch,) = stream.batches()
+    assert list(map(float, batch.X["x"].to_pylist())) == [7]
 
 
 def test_kinds_of_packing_are_those_that_pyarrow_knows(tmp_path):
