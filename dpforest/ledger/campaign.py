@@ -40,7 +40,7 @@ from dpforest.ledger.entries import Charge, OpenBody, Part
 from dpforest.ledger.facts import is_given_in_rho
 from dpforest.ledger.pricing import FitPrice, campaign_epsilon, charge_of, lines_of, repeated
 from dpforest.ledger.state import DataSetState
-from dpforest.ledger.words import several
+from dpforest.ledger.words import BY_THE_SAME, several
 
 #: Words for whether a single fit fits.
 _ALL_OR_NONE = ("it does not fit", "it fits")
@@ -321,8 +321,8 @@ class Campaign(SharedCeiling):
             f"is a campaign of {several(len(self.reserve.snapshot.charge.parts), 'fit')}, of which "
             f"{left} {'is' if left == 1 else 'are'} left and none is of this plan "
             f"({price.plan[:12]}…)",
-            "Fit a clone of a forest that was announced, each as often as it was, or announce a "
-            "campaign of its own",
+            f"Fit a clone of a forest that was announced, each as often as it was{BY_THE_SAME}; or "
+            "announce a campaign of its own",
         )  # fmt: skip
 
     def _check_paid(self, part: Part, price: FitPrice) -> None:

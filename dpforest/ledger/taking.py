@@ -35,7 +35,7 @@ from dpforest.ledger.charges import loss_of
 from dpforest.ledger.entries import OpenBody, Part, ReserveBody
 from dpforest.ledger.pricing import FitPrice, lines_of, repeated
 from dpforest.ledger.witness import ReserveSnapshot
-from dpforest.ledger.words import several
+from dpforest.ledger.words import BY_THE_SAME, several
 
 _ANEW = "Give it back (dpforest ledger void), and reserve for this very fit"
 
@@ -204,7 +204,8 @@ def _paid(
         _refuse(
             snapshot.id,
             f"was made for other plans than the fit's ({price.plan[:12]}…)",
-            "Fit the very forest that was reserved for, with the same settings; or reserve anew",
+            f"Fit the very forest that was reserved for, with the same settings{BY_THE_SAME}; or "
+            "reserve anew",
         )
     return max(same, key=lambda part: part.units)
 

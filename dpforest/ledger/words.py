@@ -14,6 +14,12 @@ from typing import Any
 from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.ledger.entries import is_id, is_name, is_text
 
+#: What else a plan follows from that has a delta, for whoever is told that it is another one.
+BY_THE_SAME = (
+    ", by the same release of dpforest, with the extra `accounting` if it was installed there "
+    "and without it if not"
+)
+
 
 def several(count: int, one: str, more: str = "") -> str:
     """A number of things in words: ``1 fit``, ``2 fits``, ``3 entries``."""

@@ -830,7 +830,9 @@ def test_a_campaign_is_one_reserve_and_each_fit_claims_its_own_part(announced, t
 def test_a_plan_that_was_not_announced_is_refused(announced, poisoned):
     campaign, forest, _, ledger = announced
     changed = clone(forest).set_params(accountant=campaign, epsilon=0.9)
-    with pytest.raises(ParameterError, match="of which 3 are left and none is of this plan"):
+    with pytest.raises(
+        ParameterError, match="of which 3 are left and none is of this plan.*`accounting`"
+    ):
         changed.fit(*poisoned())
     assert kinds(ledger) == ["reserve"] and campaign.left == 3
 
