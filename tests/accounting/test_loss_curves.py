@@ -10,7 +10,13 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import binom, norm
 
-from dpforest.accounting.loss_curves import KINK, gaussian_curve, selections_curve
+from dpforest.accounting import loss_curves
+from dpforest.accounting.loss_curves import (
+    KINK,
+    gaussian_curve,
+    gaussian_shift,
+    selections_curve,
+)
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 3.0)
 
@@ -45,6 +51,16 @@ class TestGaussian:
     def test_a_probability_far_out_is_nothing_whatever_numpy_was_told(self):
         with np.errstate(all="raise"):
             assert gaussian_at(0.1, 50.0) == 0.0
+
+    @pytest.mark.parametrize("error", [-4e-15, 4e-15])
+    def test_a_guess_is_the_same_where_another_library_rounds_otherwise(self, monkeypatch, error):
+        budgets = list(itertools.product((0.1, 1.0, 1.4, 3.5, 8.75), (1e-5, 5e-6, 1e-7, 1e-9)))
+        here = [gaussian_shift.__wrapped__(*budget) for budget in budgets]
+        library = loss_curves.log_ndtr
+        monkeypatch.setattr(loss_curves, "log_ndtr", lambda x: library(x) * (1 + error))
+        assert [gaussian_shift.__wrapped__(*budget) for budget in budgets] == here
+        for budget, mu in zip(budgets, here, strict=True):
+            assert gaussian_at(mu, budget[0]) == pytest.approx(budget[1], rel=1e-5)
 
     @pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 5.0])
     @pytest.mark.parametrize("epsilon", EPSILONS)
