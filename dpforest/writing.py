@@ -111,7 +111,8 @@ def new_place(
 
     What is made by that name is to be whole on the disk when the block ends.
     """
-    begun = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
+    # Names may have 255 bytes, and a letter four.
+    begun = path.with_name(f".{path.name[:60]}.{secrets.token_hex(4)}.part")
     try:
         yield begun
         for one in removed:

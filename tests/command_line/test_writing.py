@@ -31,6 +31,13 @@ def test_modes(tmp_path):
     assert modes == {"open": 0o644, "closed": 0o600, "old": 0o600}
 
 
+@pytest.mark.parametrize("letter", ["a", "ä", "\u4e2d", "\U0001f333"], ids=ascii)
+def test_names_of_as_many_bytes_as_a_file_system_takes(letter, tmp_path):
+    name = letter * (255 // len(letter.encode()))
+    write_text(tmp_path / name, "a")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
 @pytest.mark.parametrize("links", [True, False], ids=["links", "no links"])
 def test_nothing_is_written_over_unasked(tmp_path, monkeypatch, links):
     if not links:
