@@ -1,4 +1,4 @@
-"""What a fit takes beside its plan, loaded before anything is charged or read.
+"""Loading of what a fit takes beside its plan, before anything is charged or read.
 
 Kernels are imported where they are called, so that domains, reports and plans are read without a
 compiler, and a learner where it is chosen. In a fit both would come after the charge: what cannot
