@@ -198,9 +198,20 @@ def test_compilers_and_ledgers_are_loaded_by_fits_and_not_before(name):
     made += f"PrivateForest{name}(epsilon=1, domain=Domain(features={{'a': (0, 1)}})).get_params()"
     loaded = loaded_by(made)
     assert not loaded.intersection({"numba", "llvmlite"})
-    # Of ledgers, which most fits know nothing of, what a fit asks of one.
-    of_ledgers = {module for module in loaded if module.startswith("dpforest.ledger")}
-    assert of_ledgers == {"dpforest.ledger", "dpforest.ledger.ceilings"}
+    assert not {module for module in loaded if module.startswith("dpforest.ledger")}
+
+
+@pytest.mark.parametrize(
+    "name", ["PrivateForestClassifier", "PrivateForestRegressor", "MultinomialForestClassifier"]
+)
+def test_an_estimator_is_imported_without_its_engine(name):
+    made = f"from dpforest import {name}\nfrom sklearn.base import clone\n"
+    made += f"repr(clone({name}(epsilon=1)).set_params(delta='1e-6'))"
+    ours = {name for name in loaded_by(made) if name.startswith("dpforest.")}
+    assert "dpforest.estimators.engine" in ours and len(ours) < 16
+    rooms = ("accounting", "domain", "mechanisms", "records", "report", "trees")
+    assert not {module for module in ours if module.split(".")[1] in rooms}
+    assert "pydantic" not in loaded_by(made)
 
 
 def tracked_text() -> Iterator[tuple[str, str]]:

@@ -87,7 +87,8 @@ def circles(graph: Mapping[str, set[str]]) -> list[set[str]]:
 def test_no_files_of_the_package_import_each_other():
     graph = arrows(PACKAGE)
     assert len(graph) > 200 and sum(map(len, graph.values())) > 500
-    assert sys.getrecursionlimit() > 2 * len(graph)
+    # A visit for each file at most, above what pytest has on the stack.
+    assert sys.getrecursionlimit() > len(graph) + 300
     assert circles(graph) == []
 
 

@@ -12,41 +12,30 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest.accounting.accountant import BudgetAccountant
-from dpforest.accounting.fits import charged_to
-from dpforest.accounting.frozen_ledger import FrozenLedger
-from dpforest.accounting.ledger import Budget
-from dpforest.accounting.releases import LearnerBudget
-from dpforest.accounting.units import check_records_per_unit
 from dpforest.checks import check_choice, check_n_jobs
-from dpforest.domain.domain import Domain
-from dpforest.domain.encoder import DomainEncoder
-from dpforest.estimators.fit_plan import FitRequest, checked_approximate_rows, table_facts
-from dpforest.estimators.fitting import Fit, fit_price
-from dpforest.estimators.forecast import PlanSummary, summarise
-from dpforest.estimators.forecast_range import PublicFigures, public_figures, range_after_fit
+from dpforest.estimators import engine
 from dpforest.estimators.model_uses import ModelUses
-from dpforest.estimators.outcome import FitOutcome
-from dpforest.estimators.parameters import (
-    check_delta,
-    check_epsilon,
-    check_verbose,
-    refuse_fit_parameters,
-    storable,
-)
-from dpforest.estimators.planning import plan_of, warn_of_large_delta, warn_of_large_epsilon
 from dpforest.estimators.sharing import SharedBudget
 from dpforest.exceptions import ParameterTypeError, kind_of
-from dpforest.report.digests import model_fingerprint
-from dpforest.report.guarantee import Guarantee
-from dpforest.report.header import ReportHeader, checked_header
-from dpforest.report.record import RunFacts
-from dpforest.report.utility import UtilityFigure, checked_figures
 
 if TYPE_CHECKING:
+    from dpforest.accounting.accountant import BudgetAccountant
+    from dpforest.accounting.frozen_ledger import FrozenLedger
+    from dpforest.accounting.ledger import Budget
+    from dpforest.accounting.releases import LearnerBudget
+    from dpforest.domain.domain import Domain
+    from dpforest.domain.encoder import DomainEncoder
+    from dpforest.estimators.fit_plan import FitRequest
+    from dpforest.estimators.forecast import PlanSummary
+    from dpforest.estimators.forecast_range import PublicFigures
+    from dpforest.estimators.outcome import FitOutcome
     from dpforest.ledger.accountant import DataSetCeiling
     from dpforest.ledger.pricing import FitPrice
+    from dpforest.report.guarantee import Guarantee
+    from dpforest.report.header import ReportHeader
+    from dpforest.report.record import RunFacts
     from dpforest.report.report import PrivacyReport
+    from dpforest.report.utility import UtilityFigure
 
 
 class PrivateEstimator(ModelUses, SharedBudget):
@@ -135,7 +124,10 @@ class PrivateEstimator(ModelUses, SharedBudget):
         LedgerWarning
             The ledger could not be told that the fit is done. The model is kept.
         """
-        refuse_fit_parameters(fit_parameters)
+        # Here, since it loads what a fit takes, all of it before anything is charged.
+        from dpforest.estimators.fitting import Fit
+
+        engine.refuse_fit_parameters(fit_parameters)
         Fit(self).run(X, y)
         return self
 
@@ -145,12 +137,12 @@ class PrivateEstimator(ModelUses, SharedBudget):
         Those of a fit that is ``done``, as a model or a report has them, may ask for what nobody
         can ask for any more.
         """
-        epsilon, delta = check_epsilon(self.epsilon), check_delta(self.delta)
-        size = check_records_per_unit(self.max_records_per_unit)
+        epsilon, delta = engine.check_epsilon(self.epsilon), engine.check_delta(self.delta)
+        size = engine.check_records_per_unit(self.max_records_per_unit)
         check_choice(self.invalid, "invalid", ("drop", "raise"))
-        check_verbose(self.verbose)
+        engine.check_verbose(self.verbose)
         check_n_jobs(self.n_jobs)
-        return self._request(LearnerBudget.of_unit(epsilon, delta, size), done)
+        return self._request(engine.LearnerBudget.of_unit(epsilon, delta, size), done)
 
     def _reported_parameters(self) -> dict[str, Any]:
         """Parameters for the report: the seed itself, the domain and the accountant stay out."""
@@ -207,7 +199,7 @@ class PrivateEstimator(ModelUses, SharedBudget):
             If the domain has no labels of the estimator's kind.
         """
         domain = domain if domain is not None else self.domain
-        if not isinstance(domain, Domain):
+        if not isinstance(domain, engine.Domain):
             raise ParameterTypeError(
                 "domain", kind_of(domain),
                 "a plan needs the public facts",
@@ -216,19 +208,21 @@ class PrivateEstimator(ModelUses, SharedBudget):
         wanted = self._wanted()
         rows: float | None = domain.approximate_rows
         if approximate_rows is not None:
-            rows = checked_approximate_rows(approximate_rows)
+            rows = engine.checked_approximate_rows(approximate_rows)
         by_passes = self._by_passes if streamed is None else bool(streamed)
         if by_passes:
             wanted.check_streamable()
-        place = charged_to(self.accountant)
-        plan = plan_of(wanted, self._encoder(domain), rows, place, not by_passes)
-        warn_of_large_epsilon(wanted.budget.unit_epsilon, 3)
+        place = engine.charged_to(self.accountant)
+        plan = engine.plan_of(wanted, self._encoder(domain), rows, place, not by_passes)
+        engine.warn_of_large_epsilon(wanted.budget.unit_epsilon, 3)
         if rows is not None:
-            warn_of_large_delta(wanted.budget.delta, round(rows), 3)
-        return summarise(plan, wanted.budget.unit_epsilon, wanted.budget.delta)
+            engine.warn_of_large_delta(wanted.budget.delta, round(rows), 3)
+        return engine.summarise(plan, wanted.budget.unit_epsilon, wanted.budget.delta)
 
     def _priced(self, ceiling: DataSetCeiling, streamed: bool | None = None) -> FitPrice:
         """Price of a fit as one of a ledger's data set; touches no data and spends nothing."""
+        from dpforest.estimators.fitting import fit_price
+
         wanted = self._wanted()
         ceiling.check(self.domain, wanted.budget)
         by_passes = self._by_passes if streamed is None else bool(streamed)
@@ -236,8 +230,10 @@ class PrivateEstimator(ModelUses, SharedBudget):
             wanted.check_streamable()
         domain = self.domain.without_marks()
         encoder, rows = self._encoder(domain), domain.approximate_rows
-        plan = plan_of(wanted, encoder, rows, ceiling.charged_to, not by_passes)
-        settings = {name: storable(value) for name, value in self._reported_parameters().items()}
+        plan = engine.plan_of(wanted, encoder, rows, ceiling.charged_to, not by_passes)
+        settings = {
+            name: engine.storable(value) for name, value in self._reported_parameters().items()
+        }
         return fit_price(self, plan, wanted, settings, domain)
 
     # -- what was released -------------------------------------------------------------------
@@ -263,8 +259,8 @@ class PrivateEstimator(ModelUses, SharedBudget):
             return None
         claimed = None
         if self._facts.settings.get("strategy") == "auto":  # all others tell too much or too little
-            claimed = claimed_gain(self.model_, table_facts(self._encoder_, figures.rows))
-        return range_after_fit(figures, self.strategy_, claimed)
+            claimed = claimed_gain(self.model_, engine.table_facts(self._encoder_, figures.rows))
+        return engine.range_after_fit(figures, self.strategy_, claimed)
 
     def _figures_again(self) -> PublicFigures | None:
         """Figures of a fit that was read from a file: of its settings and the declared records."""
@@ -274,11 +270,11 @@ class PrivateEstimator(ModelUses, SharedBudget):
         wanted = type(self)(**facts.settings)._wanted(done=True)
         wanted = replace(wanted, strategy=self.strategy_)
         place, in_memory = facts.charged_to, not facts.streamed
-        return public_figures(plan_of(wanted, self._encoder_, rows, place, in_memory))
+        return engine.public_figures(engine.plan_of(wanted, self._encoder_, rows, place, in_memory))
 
     def _released(self) -> FitOutcome:
         """Everything that the last fit released."""
-        return FitOutcome(self.strategy_, self.model_)
+        return engine.FitOutcome(self.strategy_, self.model_)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The released model as JSON with a format version; :meth:`from_json` reads it back.
@@ -344,25 +340,22 @@ class PrivateEstimator(ModelUses, SharedBudget):
         if self._failure and not self.__sklearn_is_fitted__():
             raise NotFittedError(f"{type(self).__name__}: {self._failure}")
         check_is_fitted(self)
-        # Here, since an import takes its time.
-        from dpforest.report.making import make_report
-
         composition = self._composition()
-        return make_report(
+        return engine.make_report(
             self._facts,
             self.domain_,
             self.guarantee_,
             composition,
             self.fingerprint_,
-            checked_header(header),
-            checked_figures(utility, composition.ledger),
+            engine.checked_header(header),
+            engine.checked_figures(utility, composition.ledger),
         )
 
     @property
     def fingerprint_(self) -> str:
         """Digest of what was released, by which a report says which model it speaks of."""
         check_is_fitted(self)
-        return model_fingerprint(self)
+        return engine.model_fingerprint(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

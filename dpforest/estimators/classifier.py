@@ -10,20 +10,19 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest.accounting.releases import LearnerBudget
 from dpforest.call_stack import callers_stacklevel
 from dpforest.decisions import ClassScores, log_shares, softmax
-from dpforest.domain.domain import Domain
-from dpforest.domain.encoder import DomainEncoder
-from dpforest.domain.labels import check_scored, read_weights
+from dpforest.estimators import engine
 from dpforest.estimators.base import PrivateEstimator
-from dpforest.estimators.fit_plan import FitRequest
-from dpforest.estimators.outcome import FitOutcome
-from dpforest.estimators.strategies import by_strategy
 from dpforest.exceptions import DomainError, UndeclaredLabelsWarning
 from dpforest.searches import running_search, warn_in_search
 
 if TYPE_CHECKING:
+    from dpforest.accounting.releases import LearnerBudget
+    from dpforest.domain.domain import Domain
+    from dpforest.domain.encoder import DomainEncoder
+    from dpforest.estimators.fit_plan import FitRequest
+    from dpforest.estimators.outcome import FitOutcome
     from dpforest.plain.writing import Link
 
 
@@ -37,7 +36,9 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
 
     def _encoder(self, domain: Domain) -> DomainEncoder:
         class_array(domain)
-        return DomainEncoder(domain, invalid=self.invalid, estimator_name=type(self).__name__)
+        return engine.DomainEncoder(
+            domain, invalid=self.invalid, estimator_name=type(self).__name__
+        )
 
     def _serve(self, released: FitOutcome, domain: Domain) -> dict[str, Any]:
         order = class_order(class_array(domain))
@@ -144,8 +145,8 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
         if codes.size and codes.max() < 0:
             self._warn_of_labels()
         predicted = self._order_[self.predict_proba(X).argmax(axis=1)]
-        check_scored(len(predicted), codes)
-        weights = read_weights(len(predicted), sample_weight)
+        engine.check_scored(len(predicted), codes)
+        weights = engine.read_weights(len(predicted), sample_weight)
         return float(accuracy_score(codes, predicted, sample_weight=weights))
 
     def _warn_of_labels(self) -> None:
@@ -254,7 +255,7 @@ class PrivateForestClassifier(PrivateClassifier):
         self.verbose = verbose
 
     def _request(self, budget: LearnerBudget, done: bool) -> FitRequest:
-        return by_strategy(budget, self.strategy, self._of_its_own, done)
+        return engine.by_strategy(budget, self.strategy, self._of_its_own, done)
 
 
 def class_array(domain: Domain) -> NDArray[Any]:

@@ -14,6 +14,8 @@ import numpy as np
 from dpforest.exceptions import FewRecordsWarning
 from dpforest.searches import warn_in_search
 from dpforest.trees.base import PRIOR_ROLE
+from dpforest.trees.one_shot.plan import OneShotShape, Role
+from dpforest.trees.rules.plan import COUNT_ROLE, RulesShape
 from dpforest.trees.transcript import Noised, Transcript
 
 #: Share of the declared records below which a fit warns, and a forecast goes by what was counted;
@@ -56,9 +58,6 @@ def counted_records(transcript: Transcript | None) -> Counted | None:
     **Claim**: costs nothing. **Proof**: a function of released values and public facts. **Tests**:
     tests/estimators/test_counted.py.
     """
-    from dpforest.trees.one_shot.plan import OneShotShape, Role
-    from dpforest.trees.rules.plan import COUNT_ROLE, RulesShape
-
     if transcript is None:
         return None
     # Rules count records, whole ones in regressions too.

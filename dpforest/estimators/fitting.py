@@ -50,6 +50,7 @@ from dpforest.estimators.planning import (
     warn_of_large_epsilon,
 )
 from dpforest.estimators.progress import PartProgress, PassProgress
+from dpforest.estimators.ready import load_for
 from dpforest.estimators.target_range import prepared
 from dpforest.estimators.wasted import refuse_wasted
 from dpforest.exceptions import (
@@ -153,6 +154,7 @@ class Fit:
         """Fit the estimator; if that fails, nothing of the fit remains but its cost."""
         self._enter(X, y)
         self._make_plan()
+        load_for(self.plan)
         accountant = self._open_accountant()
         # The accountant numbers what it holds already; a count of the process would make equal
         # fits report differently.

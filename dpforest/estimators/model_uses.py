@@ -14,21 +14,19 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dpforest.checks import check_integer
-from dpforest.domain.domain import Domain
-from dpforest.domain.encoder import DomainEncoder
-from dpforest.estimators.background import background_records
-from dpforest.estimators.fit_plan import table_facts
-from dpforest.estimators.names import check_feature_names, warn_of_times
-from dpforest.estimators.shapley import ShapleyValues, check_enumerable
+from dpforest.estimators import engine
 from dpforest.exceptions import NoiseUnknownError
-from dpforest.trees.base import ReleasedModel, TableFacts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from dpforest.domain.domain import Domain
+    from dpforest.domain.encoder import DomainEncoder
     from dpforest.estimators.explanation import Explanation
+    from dpforest.estimators.shapley import ShapleyValues
     from dpforest.plain.shown import ShownTree
     from dpforest.plain.writing import Link
+    from dpforest.trees.base import ReleasedModel, TableFacts
 
 
 class ModelUses:
@@ -92,7 +90,7 @@ class ModelUses:
         from dpforest.estimators.noise import check_draws
 
         check_is_fitted(self)
-        facts, n_draws = table_facts(self._encoder_, None), check_draws(n_draws)
+        facts, n_draws = engine.table_facts(self._encoder_, None), check_draws(n_draws)
         try:
             draws = self._noise_draws(n_draws) if n_draws else ()
         except NoiseUnknownError as unknown:
@@ -147,8 +145,8 @@ class ModelUses:
 
         check_is_fitted(self)
         names = list(self.domain_.feature_names)
-        check_enumerable(self.model_, len(names), self.strategy_)
-        others = self._coded(background_records(background, self.domain_))
+        engine.check_enumerable(self.model_, len(names), self.strategy_)
+        others = self._coded(engine.background_records(background, self.domain_))
         codes = self._coded(X)
         found = shapley_values(self.model_, codes, others)
         base = np.tile(self.model_.scores(others).mean(axis=0), (codes.shape[0], 1))
@@ -158,7 +156,7 @@ class ModelUses:
             found, base, labels = _apart(found), _apart(base), labels[1:]
         source = "drawn evenly from the domain" if background is None else background.source
         given = self._encoder_.as_given(X)
-        return ShapleyValues(found, base, given, names, labels, source)
+        return engine.ShapleyValues(found, base, given, names, labels, source)
 
     def _noise_draws(self, n_draws: int) -> tuple[ReleasedModel, ...]:
         """Models with other noise; the last ones are kept."""
@@ -183,13 +181,13 @@ class ModelUses:
     def _codes(self, X: Any) -> NDArray[Any]:
         """Codes of records to predict, whose columns' names are looked at first."""
         check_is_fitted(self)
-        check_feature_names(self, X)
+        engine.check_feature_names(self, X)
         return self._coded(X)
 
     def _coded(self, X: Any) -> NDArray[Any]:
         """Codes of records, as predictions have them; warns of columns that mean nothing."""
         codes, of_times = self._encoder_.encode_to_predict(X, self.model_.features_read())
-        warn_of_times(of_times)
+        engine.warn_of_times(of_times)
         return codes
 
     # -- exports and drawings ----------------------------------------------------------------

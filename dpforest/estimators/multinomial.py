@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest.accounting.allocation import resolve_allocation
-from dpforest.accounting.releases import LearnerBudget
 from dpforest.checks import check_choice, check_integer
-from dpforest.domain.domain import Domain
-from dpforest.domain.encoder import DomainEncoder
+from dpforest.estimators import engine
 from dpforest.estimators.classifier import PrivateClassifier, class_array
-from dpforest.estimators.fit_plan import FitRequest
-from dpforest.estimators.parameters import (
-    MAX_DEPTH,
-    check_lattice_draw,
-    check_partition_rate,
-)
-from dpforest.trees.multinomial.criteria import resolve_criterion
-from dpforest.trees.multinomial.heaps import ReleasedTrees
-from dpforest.trees.multinomial.learner import MultinomialForest
-from dpforest.trees.multinomial.model import MultinomialModel
-from dpforest.trees.multinomial.plan import DRAWS, LEAF_RULES, ForestSettings, build_plan
+
+if TYPE_CHECKING:
+    from dpforest.accounting.releases import LearnerBudget
+    from dpforest.domain.domain import Domain
+    from dpforest.domain.encoder import DomainEncoder
+    from dpforest.estimators.fit_plan import FitRequest
+    from dpforest.trees.multinomial.heaps import ReleasedTrees
+    from dpforest.trees.multinomial.model import MultinomialModel
+    from dpforest.trees.multinomial.plan import ForestSettings
 
 _CHOICES = ("two_stage", "joint")
-_LEAVES = ("auto", *LEAF_RULES)
 
 
 class MultinomialForestClassifier(PrivateClassifier):
@@ -203,7 +197,7 @@ class MultinomialForestClassifier(PrivateClassifier):
 
     def _encoder(self, domain: Domain) -> DomainEncoder:
         class_array(domain)
-        return DomainEncoder(
+        return engine.DomainEncoder(
             domain,
             invalid=self.invalid,
             thresholds=self.thresholds,
@@ -214,22 +208,22 @@ class MultinomialForestClassifier(PrivateClassifier):
         check_choice(self.thresholds, "thresholds", ("cells", "lattice"))
         settings = self._settings()
         # What it asks for follows from the parameters alone, so that is refused before all else.
-        build_plan(settings, budget)
-        learner = MultinomialForest(settings=settings)
-        return FitRequest(budget, self.strategy, learner, thresholds=self.thresholds)
+        engine.build_plan(settings, budget)
+        learner = engine.MultinomialForest(settings=settings)
+        return engine.FitRequest(budget, self.strategy, learner, thresholds=self.thresholds)
 
     def _settings(self) -> ForestSettings:
-        leaves = check_choice(self.leaves, "leaves", _LEAVES)
-        draw = check_choice(self.selection, "selection", DRAWS)
+        leaves = check_choice(self.leaves, "leaves", ("auto", *engine.LEAF_RULES))
+        draw = check_choice(self.selection, "selection", engine.DRAWS)
         joint = check_choice(self.choice, "choice", _CHOICES) == "joint"
-        check_lattice_draw(self.thresholds, draw, joint)
-        return ForestSettings(
+        engine.check_lattice_draw(self.thresholds, draw, joint)
+        return engine.ForestSettings(
             n_trees=check_integer(self.n_estimators, "n_estimators", 1),
-            depth=check_integer(self.max_depth, "max_depth", 1, MAX_DEPTH),
-            allocation=resolve_allocation(self.allocation),
-            criterion=resolve_criterion(self.criterion),
+            depth=check_integer(self.max_depth, "max_depth", 1, engine.MAX_DEPTH),
+            allocation=engine.resolve_allocation(self.allocation),
+            criterion=engine.resolve_criterion(self.criterion),
             draw=draw,
             joint=joint,
             leaves=leaves,
-            partition=check_partition_rate(self.partition_rate),
+            partition=engine.check_partition_rate(self.partition_rate),
         )

@@ -9,18 +9,16 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest.accounting.releases import LearnerBudget
-from dpforest.domain.domain import Domain
-from dpforest.domain.encoder import DomainEncoder, target_faults
-from dpforest.domain.labels import check_scored, read_labels, read_weights
-from dpforest.domain.targets import TARGET_STEPS
+from dpforest.estimators import engine
 from dpforest.estimators.base import PrivateEstimator
-from dpforest.estimators.fit_plan import FitRequest
-from dpforest.estimators.outcome import FitOutcome
-from dpforest.estimators.strategies import by_strategy
 from dpforest.exceptions import Described, DomainError, ParameterError
 
 if TYPE_CHECKING:
+    from dpforest.accounting.releases import LearnerBudget
+    from dpforest.domain.domain import Domain
+    from dpforest.domain.encoder import DomainEncoder
+    from dpforest.estimators.fit_plan import FitRequest
+    from dpforest.estimators.outcome import FitOutcome
     from dpforest.plain.writing import Link
 
 
@@ -107,7 +105,7 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
         self.verbose = verbose
 
     def _request(self, budget: LearnerBudget, done: bool) -> FitRequest:
-        return by_strategy(budget, self.strategy, None, done)
+        return engine.by_strategy(budget, self.strategy, None, done)
 
     @overload
     def predict(self, X: Any, return_std: Literal[False] = False) -> NDArray[np.float64]: ...
@@ -192,14 +190,14 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
         from sklearn.metrics import r2_score
 
         check_is_fitted(self)
-        targets, faults = target_faults(read_labels(y, type(self).__name__))
+        targets, faults = engine.target_faults(engine.read_labels(y, type(self).__name__))
         if any(broken.any() for _, broken in faults):
             raise ParameterError(
                 "y", Described("targets"), "must all be finite numbers", "Leave out those without"
             )
         predicted = self.predict(X)
-        check_scored(len(predicted), targets)
-        weights = read_weights(len(predicted), sample_weight)
+        engine.check_scored(len(predicted), targets)
+        weights = engine.read_weights(len(predicted), sample_weight)
         return float(r2_score(targets, predicted, sample_weight=weights))
 
     def _means(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -223,14 +221,14 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
         """Bounds of what is predicted: the declared ones, or narrower ones that were released."""
         check_is_fitted(self)
         lower, upper = target_bounds(self.domain_)
-        low, high = (steps / TARGET_STEPS for steps in self.target_steps_)
+        low, high = (steps / engine.TARGET_STEPS for steps in self.target_steps_)
         return lower * (1 - low) + upper * low, lower * (1 - high) + upper * high
 
     # -- what the base class asks for -----------------------------------------------------
 
     def _encoder(self, domain: Domain) -> DomainEncoder:
         target_bounds(domain)
-        return DomainEncoder(
+        return engine.DomainEncoder(
             domain, invalid=self.invalid, task="regression", estimator_name=type(self).__name__
         )
 
@@ -238,7 +236,7 @@ class PrivateForestRegressor(RegressorMixin, PrivateEstimator):
         return super()._serve(released, domain) | {"target_steps_": released.target_steps}
 
     def _released(self) -> FitOutcome:
-        return FitOutcome(self.strategy_, self.model_, self.target_steps_)
+        return engine.FitOutcome(self.strategy_, self.model_, self.target_steps_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

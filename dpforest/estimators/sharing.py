@@ -8,24 +8,17 @@ from __future__ import annotations
 import copy
 import uuid
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import BaseModel
 from sklearn.base import BaseEstimator
 
-from dpforest.accounting.accountant import BudgetAccountant
-from dpforest.accounting.fits import (
-    DetachedAccountant,
-    charged_to,
-    earlier_fits,
-    recall_fits,
-)
-from dpforest.accounting.ledger import ScopeRecord
-from dpforest.accounting.scopes import Scope
-from dpforest.domain.domain import Domain
+from dpforest.estimators import engine
 from dpforest.exceptions import ModelFormatError, ParameterTypeError
-from dpforest.mechanisms.entropy import WithheldSeed
 from dpforest.searches import running_search, travels
+
+if TYPE_CHECKING:
+    from dpforest.accounting.ledger import ScopeRecord
+    from dpforest.accounting.scopes import Scope
 
 _OTHER_VERSION = (
     "this estimator was pickled by another version of dpforest: it lacks {lacking}. Read it with "
@@ -45,7 +38,7 @@ class SharedBudget(BaseEstimator):
     _scope: Scope | ScopeRecord
 
     def _composition(self) -> ScopeRecord:
-        return self._scope if isinstance(self._scope, ScopeRecord) else self._scope.record()
+        return self._scope if isinstance(self._scope, engine.ScopeRecord) else self._scope.record()
 
     def _own_lineage(self) -> str:
         """Name shared by an object and its clones, under which their fits are listed."""
@@ -101,13 +94,13 @@ class SharedBudget(BaseEstimator):
             travels(state["_search"])
         fitted = "accountant_" in state
         state.pop("_renoised", None)  # made again when somebody asks
-        if isinstance(state.get("domain"), Domain):
+        if isinstance(state.get("domain"), engine.Domain):
             state["domain"] = state["domain"].without_marks()
         if "_scope" in state:
             state["_scope"] = self._composition()
-        if fitted and isinstance(state["accountant_"], BudgetAccountant):
+        if fitted and isinstance(state["accountant_"], engine.BudgetAccountant):
             state["accountant_"] = state["accountant_"].frozen()
-        if not isinstance(self.accountant, (type(None), DetachedAccountant)):
+        if not isinstance(self.accountant, (type(None), engine.DetachedAccountant)):
             if not fitted:
                 raise ParameterTypeError(
                     "accountant", type(self.accountant).__name__,
@@ -116,11 +109,11 @@ class SharedBudget(BaseEstimator):
                     "what it fitted (best_estimator_, estimator_), or take the accountant out "
                     "first: set_params(estimator__accountant=None)",
                 )  # fmt: skip
-            state["accountant"] = DetachedAccountant(charged_to(self.accountant))
+            state["accountant"] = engine.DetachedAccountant(engine.charged_to(self.accountant))
         if fitted:
-            state["random_state"] = WithheldSeed.of(self.random_state)
+            state["random_state"] = engine.WithheldSeed.of(self.random_state)
         state["_lineage"] = self._own_lineage()
-        state["_earlier_fits"] = earlier_fits(state["_lineage"])
+        state["_earlier_fits"] = engine.earlier_fits(state["_lineage"])
         return state
 
     def _as_shown(self) -> Self:
@@ -129,7 +122,7 @@ class SharedBudget(BaseEstimator):
         shown = kind.__new__(kind)
         shown.__dict__.update(self.__dict__)
         if hasattr(self, "accountant_"):
-            shown.random_state = WithheldSeed.of(self.random_state)
+            shown.random_state = engine.WithheldSeed.of(self.random_state)
         # scikit-learn lays out what prints itself by its own method, and nothing else.
         shown.__class__ = type(kind.__name__, (kind,), {"__repr__": BaseEstimator.__repr__})
         return shown
@@ -153,7 +146,7 @@ class SharedBudget(BaseEstimator):
         _refuse_lacking(state)
         earlier = state.pop("_earlier_fits", ())
         super().__setstate__(state)
-        recall_fits(self._own_lineage(), type(self).__name__, earlier)
+        engine.recall_fits(self._own_lineage(), type(self).__name__, earlier)
 
 
 def _refuse_lacking(state: dict[str, Any]) -> None:
@@ -165,6 +158,8 @@ def _refuse_lacking(state: dict[str, Any]) -> None:
 
 def _lacking(value: Any) -> Iterator[str]:
     """Fields that records in a value, at any depth, should have by their class and lack."""
+    from pydantic import BaseModel
+
     if isinstance(value, BaseModel):
         kind = type(value)
         missing = kind.model_fields.keys() - vars(value).keys()

@@ -55,6 +55,20 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
+def load_compiler() -> None:
+    """Load the parts of numba that it takes up with the first call of a compiled function.
+
+    These are numba's own, as ``_cache_file`` is; were they gone, that call would load what there
+    is, and tests/estimators/test_loaded_before.py would say so.
+    """
+    with suppress(ImportError, AttributeError):
+        from numba.core import boxing, registry  # noqa: F401
+        from numba.core.runtime import context  # noqa: F401
+
+        registry.cpu_target.typing_context.refresh()
+        registry.cpu_target.target_context.refresh()
+
+
 def _or_nothing(step: Callable[..., Any], kept: Any) -> Callable[..., Any]:
     """A step of keeping compiled code, which gives nothing where a file does not allow it."""
 

@@ -7,11 +7,9 @@ from typing import Any
 from dpforest.accounting import releases
 from dpforest.accounting.releases import Plan
 from dpforest.records.table import Table
+from dpforest.trees.multinomial.growth import trees_at_once
 
 
 def n_passes(plan: Plan[Any], schema: Table) -> int:
     """Passes of a plan that is learnt pass by pass: one a step, of as many trees as fit; public."""
-    # Here, so that an estimator can be made without waiting for a learner.
-    from dpforest.trees.multinomial.growth import trees_at_once
-
     return releases.n_passes(plan.rounds, lambda one: trees_at_once(len(one.steps) - 1, schema))

@@ -19,7 +19,7 @@ from dpforest import (
     verify_report,
 )
 from dpforest.accounting.events import GeometricNoise
-from dpforest.estimators import base
+from dpforest.estimators import engine
 from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.report.decision import decision_of
 from dpforest.report.digests import digest_of
@@ -172,7 +172,7 @@ def test_a_grant_of_the_fit_pays_for_no_figure(fitted):
             assert caught.value.parameter == "grant"
     # One who writes the figure into a report by hand is found too.
     forged = UtilityFigure(**paid().model_dump(exclude={"grant"}), grant=own)
-    with mock.patch.object(base, "checked_figures", lambda *_: (forged,)):
+    with mock.patch.object(engine, "checked_figures", lambda *_: (forged,)):
         text = forest.privacy_report(utility=forged).to_json()
     with pytest.raises(ReportError, match="names a grant that a fit used"):
         verify_report(text)
@@ -187,7 +187,7 @@ def test_a_grant_of_another_fit_pays_for_no_figure(fitted, fit_anew):
     for grant in (others[0], others[-1], fitted("rules")._composition().ledger[0]):
         with pytest.raises(ParameterError, match="that a fit used"):
             forest.privacy_report(utility=paid(grant=grant))
-    with mock.patch.object(base, "checked_figures", lambda *_: (paid(grant=others[0]),)):
+    with mock.patch.object(engine, "checked_figures", lambda *_: (paid(grant=others[0]),)):
         text = forest.privacy_report().to_json()
     with pytest.raises(ReportError, match="names a grant that a fit used"):
         verify_report(text)
