@@ -1,4 +1,4 @@
-"""What follows from a privacy report itself: books added up, guarantee and tables made again."""
+"""Parts of a privacy report that follow from others: totals, guarantee and tables made again."""
 
 from __future__ import annotations
 
