@@ -29,12 +29,17 @@ def load_for(plan: FitPlan) -> None:
     _load_kernels()
     if plan.learner is None:
         for name in ASKED if plan.strategy == "auto" else (plan.strategy,):
-            STRATEGIES[name].make()
+            _load_learner(name)
+
+
+@cache  # as for kernels: later fits find it
+def _load_learner(name: str) -> None:
+    STRATEGIES[name].make()
 
 
 @cache
 def _load_kernels() -> None:
-    """Load kernels and the compiler's parts; once, since later fits find them."""
+    """Load kernels and the compiler's parts."""
     for package in _KERNELS:
         for module in iter_modules(import_module(package).__path__, f"{package}."):
             import_module(module.name)

@@ -97,7 +97,7 @@ def reading(place: str) -> Iterator[None]:
 
 @contextmanager
 def source_of(path: Path) -> Iterator[Any]:
-    """What pyarrow opens of a file: its path, or the open file where its name is no UTF-8.
+    """Source that pyarrow opens: a file's path, or the open file where its name is no UTF-8.
 
     pyarrow writes every name in UTF-8. Names of other bytes, and all that are no ASCII where
     Python was told so by its locale, have halves of characters, which it refuses to write.
