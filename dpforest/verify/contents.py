@@ -118,8 +118,9 @@ def _claims(record: PrivacyReport) -> list[tuple[PrivacyLoss, Guarantee]]:
 def _figure_problems(guarantee: Guarantee, judged: Guarantee, here: Guarantee) -> Iterator[str]:
     """Figures of a guarantee that are not those that follow, or that cannot be shown here."""
     for written, shown in zip(guarantee.bounds, judged.bounds, strict=True):
+        converted = written.derivation.endswith(MEANS) or shown.derivation.endswith(MEANS)
         if written.derivation != shown.derivation and not (
-            written.derivation.endswith(MEANS) and written.epsilon >= shown.epsilon
+            converted and written.epsilon >= shown.epsilon
         ):
             yield f"its epsilon cannot be shown here, where it is {shown.derivation}"
         elif "converted" not in written.derivation and written != shown:

@@ -7,6 +7,7 @@ less than can be shown is refused in those words and no others.
 
 from __future__ import annotations
 
+import warnings
 from contextlib import contextmanager
 
 import pytest
@@ -17,7 +18,7 @@ from dpforest.estimators import fitting
 from dpforest.exceptions import ReportError
 from dpforest.report.making import report_digest
 from dpforest.report.versions import NOT_INSTALLED, library_versions
-from tests.estimators.report.conftest import MAKERS, fit
+from tests.estimators.report.conftest import MAKERS, TABLE, fit, private
 
 pytest.importorskip("dp_accounting")
 SAID = "its epsilon cannot be shown here"
@@ -89,6 +90,26 @@ def test_what_was_fitted_there_is_shown_here(name, monkeypatch):
         assert problems_of(report) == problems_of(page) == ()
     assert problems_of(report, text) == problems_of(page) == ()
     assert load_model(text).guarantee_.epsilon <= model.guarantee_.epsilon
+
+
+@pytest.mark.parametrize("epsilon", [4, 20])
+def test_few_releases_on_a_large_budget(epsilon, monkeypatch):
+    # rho is converted for one relation or both, where a list as a whole says less.
+    def fitted_one():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return private("one_shot", delta=1e-6, epsilon=epsilon).fit(*TABLE)
+
+    here = fitted_one()
+    text, report = here.to_json(), here.privacy_report()
+    with without_library(monkeypatch):
+        there = fitted_one()
+        assert load_model(text).guarantee_.epsilon >= here.guarantee_.epsilon
+        assert all(problem.startswith(SAID) for problem in problems_of(report))
+        stored, made = there.to_json(), there.privacy_report()
+        assert problems_of(made, stored) == ()
+    assert any("converted by" in bound.derivation for bound in here.guarantee_.bounds)
+    assert problems_of(made, stored) == ()
 
 
 def test_a_claim_by_caps_is_larger_there(fitted, monkeypatch):
