@@ -62,11 +62,9 @@ def epsilon_of_rho(rho: Amount, delta: Fraction) -> tuple[Amount, str]:
     Held by tests/accounting/test_conversion.py against the closed form of Canonne, Kamath and
     Steinke, minimised independently.
     """
-    if rho == 0:
-        return ZERO, CLOSED_FORM
-    if delta <= 0 or rho == math.inf:
-        return math.inf, CLOSED_FORM
-    return _epsilon_of_rho(Fraction(rho), delta)
+    if 0 < rho < math.inf and delta > 0:
+        return _epsilon_of_rho(Fraction(rho), delta)
+    return closed_form_epsilon(rho, delta), CLOSED_FORM
 
 
 @functools.lru_cache(maxsize=1024)

@@ -184,8 +184,8 @@ def claimed_loss(record: ScopeRecord, delta: Fraction) -> PrivacyLoss:
     return added_losses(_claims(record, certified[0]))
 
 
-def claims_elsewhere(record: ScopeRecord, delta: Fraction) -> tuple[PrivacyLoss, ...]:
-    """Claims that alternative caps come to where rho is converted by other means than here.
+def possible_claims(record: ScopeRecord, delta: Fraction) -> tuple[PrivacyLoss, ...]:
+    """Claims that a finished fit's scope may make: here first, then where rho converts otherwise.
 
     Parameters
     ----------
@@ -196,17 +196,19 @@ def claims_elsewhere(record: ScopeRecord, delta: Fraction) -> tuple[PrivacyLoss,
 
     Notes
     -----
-    None where there are no alternatives. The closed form's claim can be worked out anywhere. The
-    library's cannot be where it is absent: there it is the largest cap in epsilon, since a cap in
-    rho is planned to convert to no more, and it is read, but not shown (``claimed_loss``).
+    The first is `claimed_loss`, and all that there is without alternative caps. The closed form's
+    claim can be worked out anywhere. The library's cannot be where it is absent: there it is the
+    largest cap in epsilon, since a cap in rho is planned to convert to no more, and it is read, but
+    not shown.
     """
+    here = claimed_loss(record, delta)
     if not record.caps:
-        return ()
+        return (here,)
     losses = [cap.loss for cap in record.caps]
     epsilons = [max(min(c.epsilon, closed_form_epsilon(c.rho, delta - c.delta)) for c in losses)]
     if conversion_method() != LIBRARY:
         epsilons.append(max((c.epsilon for c in losses if c.epsilon < math.inf), default=math.inf))
-    return tuple(PrivacyLoss(epsilon, math.inf, delta) for epsilon in epsilons)
+    return here, *(PrivacyLoss(epsilon, math.inf, delta) for epsilon in epsilons)
 
 
 def _claims(record: ScopeRecord, certified: ScopeRecord) -> list[PrivacyLoss]:

@@ -33,7 +33,7 @@ from dpforest.accounting.rationals import (
     parse_finite,
     to_rational,
 )
-from dpforest.accounting.verify import claimed_loss, claims_elsewhere, sole_certificate
+from dpforest.accounting.verify import possible_claims, sole_certificate
 from dpforest.checks import write_file
 from dpforest.domain.domain import Domain
 from dpforest.estimators.earlier import EARLIER, as_written_now
@@ -153,10 +153,10 @@ def _unreadable(rule: str) -> ModelFormatError:
 def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
     domain = Domain.from_json(json.dumps(content["domain"])).without_marks()
     facts, ledger, scope = _books(content, domain, cls.__name__)
-    loss = claimed_loss(scope, Fraction(parse_amount(facts.delta)))
-    claims = (loss, *claims_elsewhere(scope, Fraction(parse_amount(facts.delta))))
-    _check_claim(content, facts, claims, sole_certificate(scope))
-    guarantee = facts.judge(loss, sole_certificate(scope))
+    claims = possible_claims(scope, Fraction(parse_amount(facts.delta)))
+    loss, certificate = claims[0], sole_certificate(scope)
+    _check_claim(content, facts, claims, certificate)
+    guarantee = facts.judge(loss, certificate)
     earlier = tuple(_exactly(EarlierFits, fits) for fits in content["earlier_fits"])
     check_listing(facts, min(claims, key=lambda claim: claim.epsilon), earlier)
     model = _predicting(cls, content, domain, facts)

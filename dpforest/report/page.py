@@ -15,7 +15,7 @@ from typing import Any
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import float_up, parse_amount
-from dpforest.accounting.verify import claimed_loss, claims_elsewhere
+from dpforest.accounting.verify import possible_claims
 from dpforest.display import one_line
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import MissingExtraError, ReportError
@@ -164,7 +164,7 @@ def _claimed(report: ReportRecord) -> PrivacyLoss:
     books, delta = report.composition, Fraction(parse_amount(report.basis.delta))
     written = [bound.epsilon for bound in report.guarantee.bounds[:1]]
     try:
-        claims = (claimed_loss(books, delta), *claims_elsewhere(books, delta))
+        claims = possible_claims(books, delta)
         said = (claim for claim in claims if [float_up(claim.epsilon)] == written)
         return next(said, claims[0])
     except (ValueError, ArithmeticError, LookupError):

@@ -20,9 +20,8 @@ from dpforest.accounting.ledger_check import is_within, place_problems
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import exact_text, float_up, parse_amount
 from dpforest.accounting.verify import (
-    claimed_loss,
-    claims_elsewhere,
     entry_follows,
+    possible_claims,
     sole_certificate,
     verify_composition,
 )
@@ -111,8 +110,8 @@ def _remade_problems(record: PrivacyReport) -> Iterator[str]:
 def _claims(record: PrivacyReport) -> list[tuple[PrivacyLoss, Guarantee]]:
     """Losses that its books come to, with their guarantees: here, then by other conversions."""
     books, delta = record.composition, Fraction(parse_amount(record.facts.delta))
-    losses = [claimed_loss(books, delta), *claims_elsewhere(books, delta)]
-    return [(loss, record.facts.judge(loss, sole_certificate(books))) for loss in losses]
+    certificate = sole_certificate(books)
+    return [(loss, record.facts.judge(loss, certificate)) for loss in possible_claims(books, delta)]
 
 
 def _figure_problems(guarantee: Guarantee, judged: Guarantee, here: Guarantee) -> Iterator[str]:
