@@ -354,7 +354,8 @@ class SqliteStore(SqlStore):
             with self._lock, self._translated_errors():
                 self._connection().backup(copy)
                 copy.execute("PRAGMA journal_mode = DELETE")
-                copy.execute("UPDATE ledger SET in_use = 0")
+                mark = _FREEZING if self._handle.lacks_log else 0  # a copy lacks them, too
+                copy.execute("UPDATE ledger SET in_use = ?", (mark,))
         finally:
             copy.close()
         see_to_disk(target)

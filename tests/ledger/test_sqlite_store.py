@@ -143,6 +143,17 @@ def test_a_copy_without_its_log_is_refused(store, path, tmp_path):
 
 
 @on_linux
+def test_a_backup_of_what_lacks_entries_lacks_them_too(store, path, tmp_path):
+    add(store)
+    copy, backup = tmp_path / "copy.ledger", tmp_path / "backup.ledger"
+    shutil.copy(path, copy)
+    opened(copy, incomplete=True).backup(backup)
+    with pytest.raises(LedgerDamaged, match="its -wal is missing"):
+        opened(backup)
+    assert opened(backup, incomplete=True).lacks_entries
+
+
+@on_linux
 @pytest.mark.parametrize("step", ["opened", "locked", "moved", "committed", "released", "closing"])
 def test_a_copy_without_its_log_is_refused_after_a_kill(store, path, tmp_path, step):
     add(store)
