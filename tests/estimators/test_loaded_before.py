@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from dpforest.trees.strategies import ASKED
+
 #: Packages whose modules no fit may load once it is charged.
 OURS = ("dpforest", "llvmlite", "narwhals", "numba", "pydantic")
 
@@ -56,8 +58,10 @@ X, y = BatchStream([(X[:300], y[:300]), (X[300:], y[300:])]), None
 """
 CLASSES, MEANS = "PrivateForestClassifier", "PrivateForestRegressor"
 CASES = {
-    "rules": (CLASSES, {"strategy": "rules"}, True),
-    "means, boosted, with a delta": (MEANS, {"strategy": "boosted", "delta": 1e-6}, True),
+    f"{kind}, {strategy}": (kind, {"strategy": strategy, "delta": delta}, True)
+    for kind, delta in ((CLASSES, 0), (MEANS, 1e-6))
+    for strategy in ASKED
+} | {
     "multinomial, lattice": (
         "MultinomialForestClassifier", {"thresholds": "lattice", "partition_rate": 1}, True,
     ),
