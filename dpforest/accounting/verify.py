@@ -110,13 +110,21 @@ def _false_certificates(record: ScopeRecord) -> Iterator[str]:
     for certificate, name in _certificates(record).items():
         method = certificate.method
         if method is None:
-            yield f"{name}: its certificate does not follow from its list of releases"
+            yield f"{name}: its certificate does not follow from its list of releases{_as_here()}"
             return
         n_converted += method != METHOD
         if n_converted > MOST_CONVERTED + n_entries:
             top = record.label or "accountant"
             yield f"{top}: more of its certificates are converted from rho than in any books"
             return
+
+
+def _as_here() -> str:
+    """A remark for readers without the library, by which alone some certificates follow."""
+    method = conversion_method()
+    return (
+        "" if method == LIBRARY else f" as it can be shown here, where rho is converted by {method}"
+    )
 
 
 def stands_by_certificate(record: ScopeRecord) -> bool:

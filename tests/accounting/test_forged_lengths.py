@@ -175,9 +175,8 @@ def test_the_first_false_list_is_the_last_that_is_worked_out(n_lists, worked):
         for i in range(n_lists)
     ]
     problems = verify_composition(scope(children=children, label=""))
-    assert [text for text in problems if "does not follow from its list" in text] == [
-        "list 0: its certificate does not follow from its list of releases"
-    ]
+    (first,) = (text for text in problems if "does not follow from its list" in text)
+    assert first.startswith("list 0: its certificate does not follow from its list of releases")
     assert len(worked[1]) == 1
 
 

@@ -14,8 +14,9 @@ import pytest
 
 from dpforest import load_model, verify_report
 from dpforest.accounting import conversion
+from dpforest.accounting.conversion import CLOSED_FORM
 from dpforest.estimators import fitting
-from dpforest.exceptions import ReportError
+from dpforest.exceptions import ModelFormatError, ReportError
 from dpforest.report.making import report_digest
 from dpforest.report.versions import NOT_INSTALLED, library_versions
 from tests.estimators.report.conftest import MAKERS, TABLE, fit, private
@@ -110,6 +111,15 @@ def test_few_releases_on_a_large_budget(epsilon, monkeypatch):
         assert problems_of(made, stored) == ()
     assert any("converted by" in bound.derivation for bound in here.guarantee_.bounds)
     assert problems_of(made, stored) == ()
+
+
+def test_a_certificate_that_rests_on_rho_is_refused_in_those_words(monkeypatch):
+    # Few releases and a bought count on a large budget: the list is certified by its rho.
+    text = private("one_shot", rows=None, delta=1e-6, epsilon=20).fit(*TABLE).to_json()
+    assert load_model(text).to_json() == text
+    with without_library(monkeypatch), pytest.raises(ModelFormatError) as caught:
+        load_model(text)
+    assert f"as it can be shown here, where rho is converted by {CLOSED_FORM}" in str(caught.value)
 
 
 def test_a_claim_by_caps_is_larger_there(fitted, monkeypatch):
