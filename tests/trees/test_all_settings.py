@@ -79,7 +79,7 @@ RULES = {
     **dict.fromkeys(("much_signal", "smallest_signal", "counted_signal", "second_signal"), LIMIT),
     **dict.fromkeys(("third_signal", "fourth_signal", "odds_signal", "few_rows"), LIMIT),
     **dict.fromkeys(("second_signal_of_several", "third_signal_of_several"), LIMIT),
-    **dict.fromkeys(("shares_signal", "cells_signal", "work"), LIMIT_ABOVE),
+    **dict.fromkeys(("shares_signal", "cells_signal", "work", "pair_work"), LIMIT_ABOVE),
     **dict.fromkeys(("rare_odds", "rare_odds_of_much", "rare_odds_of_cell"), LIMIT_ABOVE),
     "further_signals_of_many": SEVERAL_LIMITS, "further_signals_of_very_many": SEVERAL_LIMITS,
     **dict.fromkeys(("count_share", "shares_share", "cells_share", "stop_share"), SHARE),

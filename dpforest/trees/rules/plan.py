@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -26,6 +26,11 @@ _FIRST_STAGES = 3
 _MOST_CELLS = 2**20
 #: Classes up to which the bounds of a family's trees stay below 2^63; of more, class shares alone.
 _MOST_CLASSES = 4096
+#: Cuts of a direction that many features leave at least: three lose points that seven do not.
+_FEWEST_CUTS = 7
+#: Records whose bits take as long to compare as the bounds of one class, and records from which on
+#: the work below has shrunk families already.
+_RECORDS_A_CLASS, _MANY_RECORDS = 1200, 10_000
 
 
 def stage_role(stage: int) -> str:
@@ -49,6 +54,16 @@ class FamilySize:
     def halved(self) -> FamilySize:
         """Half the sums and half the cuts, a quarter of the pairs of cuts that are weighed."""
         return FamilySize(-(-self.n_sums // 2), self.n_singles, -(-self.n_cuts // 2))
+
+    def with_fewer_cuts(self, least: int) -> FamilySize:
+        """One cut less where that leaves so many, else a fifth of the directions less."""
+        if self.n_cuts > least:
+            return replace(self, n_cuts=self.n_cuts - 1)
+        return self.with_fewer_directions()
+
+    def with_fewer_directions(self) -> FamilySize:
+        """A fifth of the directions less."""
+        return replace(self, n_sums=int(self.n_sums * 0.8), n_singles=int(self.n_singles * 0.8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +114,8 @@ def build_plan(facts: TableFacts, budget: LearnerBudget, settings: RulesSettings
     epsilon, signal = Fraction(budget.epsilon), _signal(facts, budget)
     if facts.n_classes == 2 and (facts.approximate_rows or 0.0) < settings.few_rows:
         settings = settings.of_few()
-    n_stages, size = _n_stages(facts, settings, signal), family_size(facts, settings, signal)
+    n_stages = _n_stages(facts, settings, signal)
+    size = family_size(facts, settings, signal, n_stages)
     shape = RulesShape(facts.n_classes, n_stages, size, signal, settings)
     if not n_stages:
         return Plan((once(OWNER, _class_shares(epsilon)),), shape, _words(shape, counted=True))
@@ -228,32 +244,50 @@ def _whence(shape: RulesShape) -> str:
     return "later ones mostly near to released ones" if near else "public"
 
 
-def family_size(facts: TableFacts, settings: RulesSettings, signal: float) -> FamilySize:
-    """The largest family whose fit stays below ``settings.work`` elementary steps."""
+def family_size(
+    facts: TableFacts, settings: RulesSettings, signal: float, n_stages: int
+) -> FamilySize:
+    """The largest family whose fit stays below ``work`` and ``pair_work`` elementary steps."""
     n_sums, n_cuts = settings.n_sums, settings.n_cuts
     if facts.n_classes > MANY_CLASSES:
         n_sums = min(n_sums, settings.n_sums_of_very_many)
         n_cuts = min(n_cuts, settings.n_cuts_of_very_many)
-    n_singles = 4 * n_sums
-    while n_sums > 8 and _work(facts, n_sums, n_singles, n_cuts) > settings.work:
-        if n_cuts > 16:
-            n_cuts = n_cuts // 2
-        else:
-            n_sums, n_singles = int(n_sums * 0.8), int(n_singles * 0.8)
+    size = FamilySize(n_sums, 4 * n_sums, n_cuts)
+    while size.n_sums > 8 and _work(facts, size) > settings.work:
+        many = size.n_cuts > 16
+        size = replace(size, n_cuts=size.n_cuts // 2) if many else size.with_fewer_directions()
     if signal >= settings.much_signal:
-        n_sums = min(n_sums, settings.n_sums_of_much)
-    return FamilySize(n_sums, n_singles, n_cuts)
+        size = replace(size, n_sums=min(size.n_sums, settings.n_sums_of_much))
+    while size.n_sums > 8 and n_stages * _pair_work(facts, size) > settings.pair_work:
+        size = size.with_fewer_cuts(_FEWEST_CUTS)
+    return size
 
 
-def _work(facts: TableFacts, n_sums: int, n_singles: int, n_cuts: int) -> float:
+def _work(facts: TableFacts, size: FamilySize) -> float:
     """Rough number of steps: a record a pair of directions, and every pair of cuts."""
+    directions, _, cuts = _numbers(facts, size)
+    return directions**2 * (facts.approximate_rows or 1e3) + cuts**2 * 2 * facts.n_classes
+
+
+def _pair_work(facts: TableFacts, size: FamilySize) -> float:
+    """Rough number of steps of a stage: those of pairs with a cut of a single feature.
+
+    Where many features are fine all cuts part records differently. Sums of few features do not,
+    nor do most cuts in the small cells of later stages, so they are left out.
+    """
+    records = min(facts.approximate_rows or 1e3, _MANY_RECORDS)
+    _, of_singles, cuts = _numbers(facts, size)
+    return of_singles * cuts * (facts.n_classes + records / _RECORDS_A_CLASS)
+
+
+def _numbers(facts: TableFacts, size: FamilySize) -> tuple[float, float, float]:
+    """Directions that a family has, cuts of its single features, and all cuts."""
     sizes = [facts.declared_codes(f).size for f in range(facts.n_features)]
     singles = [
-        min(n - 1, n_cuts) if ordered else n
+        min(n - 1, size.n_cuts) if ordered else n
         for n, ordered in zip(sizes, facts.ordered, strict=True)
     ]
     n_directions = sum(1 if ordered else n for n, ordered in zip(sizes, facts.ordered, strict=True))
-    kept = min(1.0, n_singles / max(n_directions, 1))
-    directions = kept * n_directions + n_sums
-    cuts = kept * sum(singles) + n_sums * n_cuts
-    return directions**2 * (facts.approximate_rows or 1e3) + cuts**2 * 2 * facts.n_classes
+    kept = min(1.0, size.n_singles / max(n_directions, 1))
+    of_singles = kept * sum(singles)
+    return kept * n_directions + size.n_sums, of_singles, of_singles + size.n_sums * size.n_cuts

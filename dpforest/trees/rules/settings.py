@@ -92,6 +92,9 @@ class RulesSettings:
     work : float
         Largest number of elementary steps of a stage, where records weigh alike; families shrink to
         stay below.
+    pair_work : float
+        Largest number of steps that all stages' pairs with a cut of a single feature take, where
+        each parts the records in a way of its own; many ordered features have fewer cuts each.
     fourth_signal : float
         From here on a fourth stage is drawn where leaves are counted before each.
     further_signals_of_many, further_signals_of_very_many : tuple of float
@@ -139,6 +142,7 @@ class RulesSettings:
     rare_power: float = 0.85
     most_weight: int = 16
     work: float = 1.2e9
+    pair_work: float = 2e8
     fourth_signal: float = 6000.0
     second_signal_of_several: float = 150.0
     third_signal_of_several: float = 700.0
@@ -179,7 +183,13 @@ class RulesSettings:
         check_share(self.stop_share, "stop_share")
         for name in ("sum_share", "near_share"):
             check_number(getattr(self, name), name, 0, 1)
-        for name in ("rare_odds", "rare_odds_of_much", "rare_odds_of_cell", "work"):
+        for name in (
+            "rare_odds",
+            "rare_odds_of_much",
+            "rare_odds_of_cell",
+            "work",
+            "pair_work",
+        ):
             check_limit(getattr(self, name), name, above_nothing=True)
         check_number(self.rare_power, "rare_power", 0, 10)
         for name in ("steepness", "steepness_of_many"):

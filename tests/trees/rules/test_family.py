@@ -404,7 +404,7 @@ def test_sums_of_a_node_stay_below_2_to_63(n_classes):
 @pytest.mark.parametrize("rows", [1, 50, 1e3, 1e6])
 def test_and_so_they_do_for_every_family_of_a_plan(n_classes, n_codes, rows, facts_of):
     facts = facts_of(n_codes, n_classes, approximate_rows=rows)
-    size = family_size(facts, RulesSettings(), 20)
+    size = family_size(facts, RulesSettings(), 20, 1)
     kinds = size.n_sums, size.n_cuts, size.n_singles
     directions = draw_directions(facts, *kinds, 0.3, SeededSource(0))
     weights = FamilyWeights.of(directions.n_bins, directions.shares, n_classes, 0.05)

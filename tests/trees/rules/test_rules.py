@@ -155,9 +155,30 @@ def test_stages_by_r_and_classes_and_of_few_records_of_two_later_ones(rows, limi
 
 @pytest.mark.parametrize(("signal", "n_sums"), [(4999, 200), (5000, 150), (1e9, 150)])
 def test_fewer_sums_are_offered_where_the_budget_is_large(signal, n_sums, facts_of):
-    assert family_size(facts_with(facts_of, 100), RulesSettings(), signal).n_sums == n_sums
+    assert family_size(facts_with(facts_of, 100), RulesSettings(), signal, 1).n_sums == n_sums
     fewer = RulesSettings(n_sums=10)
-    assert family_size(facts_with(facts_of, 100), fewer, signal).n_sums == 10
+    assert family_size(facts_with(facts_of, 100), fewer, signal, 1).n_sums == 10
+
+
+@pytest.mark.parametrize(
+    ("n_features", "n_classes", "n_stages", "expected"),
+    [
+        # as many cuts as ever: few features, or binary ones
+        (60, 2, 3, (200, 800, 15)), (-1500, 2, 3, (200, 800, 15)), (400, 2, 1, (200, 800, 15)),
+        (400, 2, 3, (200, 800, 8)), (64, 10, 3, (200, 800, 15)), (200, 5, 3, (200, 800, 11)),
+        # no fewer than seven, then fewer directions
+        (400, 10, 3, (64, 261, 7)), (5000, 10, 3, (64, 261, 7)),
+    ],
+)  # fmt: skip
+def test_many_ordered_features_have_fewer_cuts(n_features, n_classes, n_stages, expected, facts_of):
+    codes = [32] * n_features if n_features > 0 else [-2] * -n_features
+    facts = facts_of(codes, n_classes, approximate_rows=2000)
+    settings = RulesSettings(work=1e18)
+    found = family_size(facts, settings, 2000, n_stages)
+    assert (found.n_sums, found.n_singles, found.n_cuts) == expected
+    more = RulesSettings(work=1e18, pair_work=1e18)
+    assert family_size(facts, more, 2000, n_stages).n_cuts == 15
+    assert family_size(facts, settings, 2000, n_stages + 3).n_cuts <= found.n_cuts
 
 
 @pytest.mark.parametrize(("n_classes", "n_stages"), [(256, 6), (257, 5), (1025, 4), (4096, 4)])
@@ -178,7 +199,7 @@ def test_of_more_classes_later_stages_and_of_very_many_all_are_offered_less(fact
         found = [(size.n_sums, size.n_cuts) for size in map(shape.size_at, range(shape.n_stages))]
         assert found == [sizes[0]] * 3 + [sizes[1]] * (shape.n_stages - 3)
     small = RulesSettings(n_sums=10, n_cuts=3)
-    size = family_size(facts_of([12], MANY_CLASSES + 1, approximate_rows=1000), small, 10)
+    size = family_size(facts_of([12], MANY_CLASSES + 1, approximate_rows=1000), small, 10, 1)
     assert (size.n_sums, size.n_cuts) == (10, 3)
 
 
@@ -377,7 +398,7 @@ def test_without_directions_there_are_no_bins():
 
 def test_a_wide_domain_is_offered_in_part(facts_of):
     facts = facts_with(facts_of, 1e5, [40] * 500)
-    size = family_size(facts, RulesSettings(), 20)
+    size = family_size(facts, RulesSettings(), 20, 1)
     assert size.n_sums < 200
     directions = draw_directions(
         facts, size.n_sums, size.n_cuts, size.n_singles, 0.5, SeededSource(1)
