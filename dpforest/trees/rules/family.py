@@ -26,6 +26,8 @@ from dpforest.trees.rules.kernels.trees import close_node, count_bins, stump_bou
 #: Bits of a root candidate's integer weight.
 _ROOT_BITS = 40
 _LEAF_SCALE = 2**FACTOR_BITS
+#: Records, each as often as it weighs, that kernels of all root cuts count in 32 bits.
+_MOST_AT_ONCE = 2**31 - 1
 
 
 class Branch(NamedTuple):
@@ -105,6 +107,11 @@ class FamilyWeights:
     def n_directions(self) -> int:
         """Number of directions."""
         return int(self.cut.size)
+
+    @property
+    def n_cuts(self) -> int:
+        """Number of cuts of all directions."""
+        return int(self.offsets[-1]) - self.n_directions
 
     def locate(self, cut: int) -> tuple[int, int]:
         """Direction of a cut number, and the place of the cut in it."""
@@ -213,6 +220,8 @@ class TreeFamily:
         return lambda envelope: cls(read(), weights, envelope)
 
     def _bound_children(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        if int(self._sizes.sum()) > _MOST_AT_ONCE:
+            return self._bound_each_child()
         left_score, left, right_score, right = root_bounds(
             self._records.bins,
             self._records.labels,
@@ -225,6 +234,21 @@ class TreeFamily:
             self._factors,
         )
         return left_score + right_score, left, right
+
+    def _bound_each_child(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """The same numbers, each child by itself and in 64 bits, which takes far longer.
+
+        How many records there are is secret, so no such number may end a fit.
+        """
+        found = np.empty((2, 2, self._weights.n_cuts), dtype=np.int64)
+        for number in range(self._weights.n_cuts):
+            direction, cut = self._weights.locate(number)
+            left = self._records.bins[:, direction] <= cut
+            for half, side in enumerate((left, ~left)):
+                child, total = self._bounded(self._records.where(side))
+                found[half, :, number] = child.best, total
+        (left_score, lefts), (right_score, rights) = found
+        return left_score + right_score, lefts, rights
 
     def _bound_roots(self) -> tuple[NDArray[np.int64], int]:
         """Integer weights of every root cut, then of every constant label; and their scale."""
@@ -269,20 +293,25 @@ class TreeFamily:
 
     def _bound_child(self, records: BinnedRecords, total: int) -> _Child:
         """Bounds of all trees of a child, which add up to the total that its parent was told."""
+        child, found = self._bounded(records)
+        if found != total:
+            raise AssertionError("a child adds up to what its parent was told")
+        return child
+
+    def _bounded(self, records: BinnedRecords) -> tuple[_Child, int]:
+        """Bounds of all trees of a child, and what they add up to."""
         weights, sizes, n = self._weights, records.sizes(), records.labels.size
         counts = np.zeros((int(weights.offsets[-1]), records.n_classes), dtype=np.int64)
         count_bins(records.bins, records.labels, np.arange(n), weights.offsets, counts)
         counts *= records.class_weights
-        scores, bounds = np.empty((2, self._scores.size), dtype=np.int64)
+        scores, bounds = np.empty((2, weights.n_cuts), dtype=np.int64)
         stump_bounds(
             counts, sizes, weights.offsets, weights.cut, self._label_bounds, scores, bounds
         )
         by_score = np.zeros(sizes.sum() + 1, dtype=np.int64)
         stops = np.empty(records.n_classes, dtype=np.int64)
-        best, found = close_node(scores, bounds, sizes, self._stop, self._factors, by_score, stops)
-        if found != total:
-            raise AssertionError("a child adds up to what its parent was told")
-        return _Child(records, sizes, scores, bounds, by_score, stops, best)
+        best, total = close_node(scores, bounds, sizes, self._stop, self._factors, by_score, stops)
+        return _Child(records, sizes, scores, bounds, by_score, stops, best), total
 
     def _propose_cut(self, child: _Child, score: int, source: RandomSource) -> Proposal:
         """Draw one of the cuts of a score, and a label on either side of it."""

@@ -22,7 +22,7 @@ from dpforest.trees.rules import family as module
 from dpforest.trees.rules.family import BinnedRecords, FamilyWeights, TreeFamily
 from dpforest.trees.rules.kernels import bit_counts as bits
 from dpforest.trees.rules.kernels import trees as kernels
-from dpforest.trees.rules.kernels.children import near_bounds
+from dpforest.trees.rules.kernels.children import leaves_by_difference, near_bounds, room_for
 from dpforest.trees.rules.kernels.distinct import distinct_cuts, parted_alike
 from dpforest.trees.rules.kernels.roots import parting_bounds, root_bounds
 from dpforest.trees.rules.offers import draw_directions
@@ -230,6 +230,37 @@ def assert_bounds_are_those_of_each_child_by_itself(records, weights, c):
         for half, part in ((0, records.where(side)), (2, records.where(~side))):
             whole = child_of(repeated(part), weights, *args[-2:])
             assert whole == tuple(found[half : half + 2, number])
+
+
+@pytest.mark.parametrize("child", [0, 1])
+@pytest.mark.parametrize("sizes", [(2**30, 3), (2**30 - 7, 2**30), (16, 2**31 - 17), (0, 0)])
+def test_scores_of_as_many_records_as_32_bits_hold(sizes, child):
+    lefts = [(0, 0), sizes, (sizes[0], 0), (sizes[0] // 3, sizes[1] // 5)]
+    below = np.array([b - a for a, b in lefts], dtype=np.int32)
+    both = np.zeros(below.size, dtype=np.int32)
+    # Of the right child the left one's counts are taken off those of both.
+    room, near = room_for(np.array([2, 2])), np.array([4, 2, 1], dtype=np.int32)
+    whole = np.array(sizes, dtype=np.int64)
+    leaves_by_difference(-below if child else below, both, child, whole, near, room)
+    rights = [(sizes[0] - a, sizes[1] - b) for a, b in lefts]
+    wanted = [max(left) + max(right) for left, right in zip(lefts, rights, strict=True)]
+    assert room[3][: below.size].tolist() == wanted
+
+
+@pytest.mark.parametrize("n, n_bins", [(60, (3, 2)), (0, (3, 2)), (20, (1, 1))])
+def test_records_beyond_32_bits_are_counted_child_by_child(n, n_bins, monkeypatch):
+    weights, envelope = weights_of(n_bins), Envelope(0.2)
+    records = records_of(n, n_bins=n_bins).weighed((1, 16))
+    quick = TreeFamily(records, weights, envelope)
+
+    def refused(*_):
+        raise AssertionError("32 bits do not hold them")
+
+    monkeypatch.setattr(module, "_MOST_AT_ONCE", -1)
+    monkeypatch.setattr(module, "root_bounds", refused)
+    slow = TreeFamily(records, weights, envelope)
+    for name in ("_scores", "_lefts", "_rights", "_roots"):
+        assert np.array_equal(getattr(slow, name), getattr(quick, name))
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])

@@ -69,7 +69,7 @@ def leaves_by_difference(below, every, child, sizes, near, room):
     """Scores and bounds of cuts of a child of two classes, but for the weights of cuts.
 
     ``below`` and ``every`` are of the left child and of both: records of the second class less
-    those of the first.
+    those of the first. There are fewer than 2**31, each counted as often as it weighs.
     """
     sums, scores, bounds = room[2], room[3], room[4]
     one, other = sums[0], sums[1]
@@ -77,7 +77,8 @@ def leaves_by_difference(below, every, child, sizes, near, room):
     for j in range(below.size):
         own = np.int32(every[j] - below[j]) if child else below[j]
         gap, rest = np.int32(abs(own)), np.int32(abs(np.int32(more - own)))
-        scores[j] = np.int32(size + gap + rest) >> 1
+        # Unsigned, since twice the size of 2**30 records and more is no int32.
+        scores[j] = np.int32(np.uint32(size + gap + rest) >> np.uint32(1))
         one[j], other[j] = min(gap, far), min(rest, far)
     for j in range(below.size):
         bounds[j] = (near[0] + near[np.uint32(one[j])]) * (near[0] + near[np.uint32(other[j])])
