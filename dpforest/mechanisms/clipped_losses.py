@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 #: Of p (1 - p), and so of a loss in its score.
 LARGEST_CURVATURE = Fraction(1, 4)
+#: Records whose rows are held together.
+_BLOCK = 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,12 +103,21 @@ class ClippedLosses:
         return sums
 
     def gram(self, curvatures: NDArray[np.float64], n_columns: int) -> NDArray[np.float64]:
-        """Sum of curvature times x x', shape (d, d)."""
-        from dpforest.mechanisms.kernels.objective import add_gram
+        """Sum of curvature times x x', shape (d, d); in doubles.
 
-        gram = np.zeros((n_columns, n_columns))
-        add_gram(*self._design, curvatures, gram)
-        return gram + np.tril(gram, -1).T
+        Rows are multiplied a block at a time, which is quicker than adding up the few columns that
+        each record has; records at their clip have no curvature and are left out.
+        """
+        from dpforest.mechanisms.kernels.objective import fill_rows
+
+        used, gram = np.flatnonzero(curvatures), np.zeros((n_columns, n_columns))
+        rows = np.empty((min(_BLOCK, used.size), n_columns))
+        for first in range(0, used.size, _BLOCK):
+            block = used[first : first + _BLOCK]
+            there = rows[: block.size]
+            fill_rows(self.codes[block], *self._design[1:], np.sqrt(curvatures[block]), there)
+            gram += there.T @ there
+        return gram
 
     def add_gradient(
         self,

@@ -74,14 +74,23 @@ def test_scores_and_curvatures_are_those_of_the_whole_design(widths):
     slopes, _ = losses.slopes(losses.scores(weights))
     gradient = losses.rough_gradient(losses.scores(weights), d)
     assert np.allclose(gradient, rows.T @ slopes, rtol=0, atol=1e-12)
-    plain = np.zeros(60), np.zeros((d, d)), np.zeros(d)
+    plain = np.zeros(60), np.full((60, d), np.nan), np.zeros(d)
     arrays = losses.codes, losses.offsets, losses.columns, losses.values
     kernels.add_scores.py_func(*arrays, weights, plain[0])
-    kernels.add_gram.py_func(*arrays, curvatures, plain[1])
+    kernels.fill_rows.py_func(*arrays, curvatures, plain[1])
     kernels.add_slopes.py_func(*arrays, slopes, plain[2])
     assert np.allclose(plain[0], losses.scores(weights), rtol=0, atol=1e-13)
-    assert np.allclose(np.tril(plain[1]), np.tril(gram), rtol=0, atol=1e-13)
+    assert np.allclose(plain[1].T @ rows, gram, rtol=0, atol=1e-13)
     assert np.allclose(plain[2], gradient, rtol=0, atol=1e-12)
+
+
+def test_rows_of_a_block_are_forgotten_by_the_next(monkeypatch):
+    losses, d = table(WIDTHS[0], 60, seed=3), sum(WIDTHS[0])
+    curvatures = np.random.default_rng(4).random(60)
+    curvatures[20:25] = 0.0
+    whole = losses.gram(curvatures, d)
+    monkeypatch.setattr("dpforest.mechanisms.clipped_losses._BLOCK", 7)
+    assert np.allclose(losses.gram(curvatures, d), whole, rtol=0, atol=1e-13)
 
 
 def test_two_values_in_one_column_count_as_their_sum():
@@ -91,7 +100,7 @@ def test_two_values_in_one_column_count_as_their_sum():
             np.array([values]), 0.0, 0.5,
         )  # fmt: skip
         x = sum(values)
-        assert one.gram(np.array([3.0]), 2).tolist() == [[3 * x * x, 3 * x], [3 * x, 3.0]]
+        assert one.gram(np.array([4.0]), 2).tolist() == [[4 * x * x, 4 * x], [4 * x, 4.0]]
         assert one.scores(np.array([2.0, 1.0])).tolist() == [2 * x + 1]
 
 

@@ -77,39 +77,23 @@ def add_slopes(
 
 
 @kernel()
-def add_gram(
+def fill_rows(
     codes: NDArray[np.unsignedinteger],
     offsets: NDArray[np.int64],
     columns: NDArray[np.int64],
     values: NDArray[np.float64],
-    curvatures: NDArray[np.float64],
-    gram: NDArray[np.float64],
+    sizes: NDArray[np.float64],
+    rows: NDArray[np.float64],
 ) -> None:
-    """Add curvature times x x' of each record to the lower half."""
-    n_features, constant = codes.shape[1], gram.shape[0] - 1
-    at = np.empty(2 * n_features + 1, dtype=np.int64)
-    what = np.empty(2 * n_features + 1, dtype=np.float64)
+    """Fill a row a record with what it is in every column, so many times; in doubles."""
+    constant = rows.shape[1] - 1
+    rows[:] = 0.0
     for i in range(codes.shape[0]):
-        if curvatures[i] == 0.0:
-            continue
-        n = 0
-        for f in range(n_features):
+        for f in range(codes.shape[1]):
             code = offsets[f] + codes[i, f]
-            for side in range(2):
-                if side == 1 and n > 0 and at[n - 1] == columns[code, 1]:
-                    what[n - 1] += values[code, 1]
-                elif values[code, side] != 0.0:
-                    at[n], what[n] = columns[code, side], values[code, side]
-                    n += 1
-        at[n], what[n] = constant, 1.0
-        n += 1
-        for j in range(n):
-            times = curvatures[i] * what[j]
-            for k in range(j + 1):
-                if at[j] >= at[k]:
-                    gram[at[j], at[k]] += times * what[k]
-                else:
-                    gram[at[k], at[j]] += times * what[k]
+            rows[i, columns[code, 0]] += sizes[i] * values[code, 0]
+            rows[i, columns[code, 1]] += sizes[i] * values[code, 1]
+        rows[i, constant] = sizes[i]
 
 
 @kernel()
