@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -25,6 +26,8 @@ _FULL = 2
 _FREEZING = 2
 #: Files that were open in the middle of a write when this process was forked.
 _inherited: set[tuple[int, int]] = set()
+#: Files that a connection of this process is never closed to; see :func:`_give_up`.
+_kept: set[tuple[int, int]] = set()
 
 #: Codes of SQLite, without the details that its extended codes add; rule and repair of each.
 _UNREACHABLE = {
@@ -147,10 +150,10 @@ class SqliteStore(SqlStore):
                 connection = self._raw("rw")
                 try:
                     self._check_file(connection, has_log or not is_alone)
+                    self._named(connection)  # nothing is written to a file that took its place
                     self._make_durable(connection)
-                    self._named(connection)
                 except BaseException:
-                    connection.close()
+                    _give_up(connection, _place(self._path), self._handle.lacks_log)
                     raise
         except QueueTimeout:
             raise self._too_busy("another process has") from None
@@ -405,7 +408,7 @@ class SqliteStore(SqlStore):
                     _checkpoint_and_unmark(connection)
                 connection.close()
         finally:
-            connection.close()
+            _give_up(connection, handle.file, handle.lacks_log)
 
     def _before_fork(self) -> None:
         """Close the file: SQLite cannot be taken along, and would believe in locks it has not."""
@@ -432,11 +435,51 @@ def _checkpoint_and_unmark(connection: sqlite3.Connection) -> None:
     Where others have it open they mark it again before they write. If they are no ledgers but look
     at it with another program, they leave a file behind that is whole without a ``-wal``.
     """
-    connection.execute("UPDATE ledger SET in_use = 0")
+    try:
+        connection.execute("UPDATE ledger SET in_use = 0")
+    except sqlite3.OperationalError as error:
+        if _code(error) != sqlite3.SQLITE_BUSY:
+            raise
+        return  # whoever writes has it open, and does not leave before this one has
     try:
         connection.execute("PRAGMA journal_mode = DELETE")
     except sqlite3.OperationalError:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+
+def _give_up(connection: sqlite3.Connection, file: tuple[int, int] | None, lacks_log: bool) -> None:
+    """Close a connection whose file could not be left as it is to be, if that harms nothing.
+
+    The last to close takes the ``-wal`` away. Where the file is still marked, as on a full disk,
+    it would look like a copy that lost its last entries. So it is left open then, and what stands
+    on the disk is what a process that was killed leaves behind: the file, and its ``-wal``.
+    """
+    if lacks_log or file in _kept or not _is_marked(connection):
+        connection.close()
+    elif file is not None:
+        _kept.add(file)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))  # never collected, so never closed
+
+
+def _is_marked(connection: sqlite3.Connection) -> bool:
+    """True if a ledger's file says that its ``-wal`` belongs to it, and nothing is being written.
+
+    A transaction that could not be taken back would keep everybody else from writing.
+    """
+    with suppress(sqlite3.Error):  # closed already, or no ledger
+        found = connection.execute("SELECT in_use FROM ledger").fetchone()
+        return bool(found and found[0]) and not connection.in_transaction
+    return False
+
+
+def _inherit() -> None:
+    """Know in a child what SQLite believes to hold locks on, which are the parent's."""
+    _inherited.update(_kept)
+    _kept.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_inherit)
 
 
 def _place(path: Path) -> tuple[int, int] | None:

@@ -367,6 +367,78 @@ def test_a_small_file_system_that_fills_up_charges_nothing(tmp_path):
         subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.parametrize("room", [0, 12_000, 50_000])
+def test_whoever_leaves_on_a_full_disk_leaves_a_whole_ledger(store, path, room):
+    # The last to close took the -wal away, and the file looked like one that had lost it.
+    row = add(store)
+    store.close()
+
+    def child():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        own = opened(path)
+        add(own)
+        size = Path(f"{path}-wal").stat().st_size + room
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        with contextlib.suppress(LedgerUnreachable):
+            add(own, text="x" * 200_000)
+            os._exit(1)
+        with contextlib.suppress(LedgerUnreachable):
+            while True:  # until nothing more can be written, not even a mark
+                add(own)
+        own.close()
+        os._exit(0)
+
+    killed(child, status=0)
+    again = opened(path)
+    rows = again.rows("claims")
+    assert rows[0] == row and len(rows) > 1 and not again.lacks_entries
+    again.close()
+    assert not Path(f"{path}-wal").exists()
+
+
+def test_a_ledger_that_took_the_place_of_another_is_left_as_it_was(store, path, tmp_path):
+    add(store)
+    store.close()
+    opened(tmp_path / "other.ledger", create=True).close()
+    os.replace(tmp_path / "other.ledger", path)
+    with pytest.raises(LedgerUnreachable, match="another ledger stands at this place"):
+        store.rows("claims")
+    opened(path).close()
+
+
+def test_an_interrupt_while_it_is_opened_leaves_it_whole(store, path, monkeypatch):
+    add(store)
+    store.close()
+
+    def interrupted(connection):
+        marked(connection)
+        raise KeyboardInterrupt
+
+    marked = sqlite_store._mark_in_use
+    monkeypatch.setattr(sqlite_store, "_mark_in_use", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.rows("claims")
+    monkeypatch.undo()
+    shutil.copy(path, path.with_name("copy"))
+    shutil.copy(f"{path}-wal", path.with_name("copy-wal"))  # as after a kill
+    assert len(opened(path.with_name("copy")).rows("claims")) == 1
+    assert len(store.rows("claims")) == 1
+
+
+def test_a_ledger_of_a_newer_release_keeps_what_a_killed_process_left(store, path):
+    add(store)
+    for ending in ("", "-wal"):
+        shutil.copy(f"{path}{ending}", path.with_name(f"copy{ending}"))
+    copy = path.with_name("copy")
+    with contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as newer:
+        newer.execute("UPDATE ledger SET schema_version = 99")
+        for ending in ("", "-wal"):
+            shutil.copy(f"{copy}{ending}", path.with_name(f"newer{ending}"))
+    with pytest.raises(LedgerUnreachable, match="newer release"):
+        opened(path.with_name("newer"))
+    assert path.with_name("newer-wal").stat().st_size > 0
+
+
 def test_an_error_of_the_disk_at_the_commit_charges_nothing(store, monkeypatch):
     row = add(store)
 
