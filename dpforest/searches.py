@@ -18,7 +18,6 @@ import itertools
 import os
 import shutil
 import tempfile
-import threading
 import uuid
 import warnings
 import weakref
@@ -28,6 +27,7 @@ from types import FrameType
 from typing import Any
 
 from dpforest.call_stack import calling_frames
+from dpforest.processes import ProcessLock
 
 _SEARCHES = "sklearn.model_selection."
 _RUNNERS = ("joblib.", "sklearn.utils.parallel")
@@ -35,7 +35,7 @@ _ONCE = " (Said once for this search, for this fit and all that follow.)"
 #: Searches of which a process remembers what was said.
 _MOST_REMEMBERED = 64
 
-_lock = threading.RLock()
+_lock = ProcessLock()
 _tokens: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 _said: dict[str, set[str]] = {}
 _travelled: set[str] = set()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 from typing import Any, NoReturn
 
 from pydantic import ConfigDict
@@ -26,18 +25,17 @@ from dpforest.exceptions import (
     kind_of,
 )
 from dpforest.own_names import OwnNames
-from dpforest.processes import this_process
+from dpforest.processes import ProcessLock, this_process
 from dpforest.relations import NeighbouringRelation
 
 #: diffprivlib checks, then spends, without a lock; all of our charges pass through this one.
-_LOCK = threading.Lock()
+_LOCK = ProcessLock()
 _forked = False
 
 
 def _note_fork() -> None:
-    global _forked, _LOCK
-    # The lock may have been held by a thread that does not exist here.
-    _forked, _LOCK = True, threading.Lock()
+    global _forked
+    _forked = True
 
 
 if hasattr(os, "register_at_fork"):

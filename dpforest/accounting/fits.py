@@ -10,7 +10,6 @@ what was known of its lineage; where it is read back the two histories are joine
 from __future__ import annotations
 
 import math
-import threading
 import uuid
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -30,7 +29,7 @@ from dpforest.accounting.rationals import (
     short_up,
 )
 from dpforest.exceptions import ParameterError, RepeatedFitWarning
-from dpforest.processes import this_process
+from dpforest.processes import ProcessLock, this_process
 from dpforest.searches import warn_in_search
 
 #: Where a fit is charged that no shared accountant keeps count of.
@@ -197,7 +196,7 @@ def _short(loss: PrivacyLoss) -> PrivacyLoss:
     return PrivacyLoss(short_up(loss.epsilon), short_up(loss.rho), within)
 
 
-_lock = threading.Lock()
+_lock = ProcessLock()
 _seeds: dict[tuple[str, str, bytes], int] = {}
 _lineages: dict[str, _Lineage] = {}
 _process = (this_process(), uuid.uuid4().hex)

@@ -69,6 +69,17 @@ def load_compiler() -> None:
         registry.cpu_target.target_context.refresh()
 
 
+def is_compiling_elsewhere() -> bool:
+    """True if another thread holds the compiler's lock; without numba's own part, False."""
+    with suppress(ImportError, AttributeError):
+        from numba.core.compiler_lock import global_compiler_lock
+
+        if not global_compiler_lock._lock.acquire(blocking=False):
+            return True
+        global_compiler_lock._lock.release()
+    return False
+
+
 def _or_nothing(step: Callable[..., Any], kept: Any) -> Callable[..., Any]:
     """A step of keeping compiled code, which gives nothing where a file does not allow it."""
 
