@@ -20,6 +20,7 @@ LAYERS = {
     "relations": 0,
     "observation": 0,
     "processes": 0,
+    "threads": 0,
     "strict_json": 0,
     "kernels": 0,
     "lazy": 0,

@@ -22,6 +22,7 @@ from dpforest.accounting.releases import PlanError
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.observation import observer
 from dpforest.records.table import Table
+from dpforest.threads import thread_pool
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -345,7 +346,7 @@ class MemoryRecords:
         if len(self._chunks) == 1:
             yield self
             return
-        with ThreadPoolExecutor(len(self._chunks)) as pool:
+        with thread_pool(len(self._chunks)) as pool:
             self._pool = pool
             try:
                 yield self

@@ -6,8 +6,8 @@ import hashlib
 import secrets
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -29,6 +29,7 @@ from dpforest.exceptions import (
 )
 from dpforest.records.base import Chunk, Query, Secret, View
 from dpforest.records.table import Table
+from dpforest.threads import thread_pool
 
 #: Records of a chunk that is kept, at most. What is added up for all nodes of a level is as large
 #: for few records as for many.
@@ -129,10 +130,11 @@ class StreamedRecords(RecordsInPasses):
 
     def _sum(self, query: Query) -> NDArray[np.int64]:
         total = query.count(Chunk(self.schema))
-        with ThreadPoolExecutor(self._n_threads) as pool:
+        with thread_pool(self._n_threads) as pool:
+            hand_over = _count_here if pool is None else pool.submit
             pending: deque[Future[NDArray[np.int64]]] = deque()
             for chunk in self._chunks():
-                pending.append(pool.submit(query.count, chunk))
+                pending.append(hand_over(query.count, chunk))
                 # Read on while others count, but no further than there are threads.
                 if len(pending) > self._n_threads:
                     total += pending.popleft().result()
@@ -207,6 +209,15 @@ class StreamedRecords(RecordsInPasses):
         if number == len(self._kept) and size <= self._room:
             self._room -= size
             self._kept.append(chunk)
+
+
+def _count_here(
+    count: Callable[[Chunk], NDArray[np.int64]], chunk: Chunk
+) -> Future[NDArray[np.int64]]:
+    """Count a chunk in the thread that reads."""
+    done: Future[NDArray[np.int64]] = Future()
+    done.set_result(count(chunk))
+    return done
 
 
 def _joined(chunks: Sequence[Chunk]) -> Chunk:

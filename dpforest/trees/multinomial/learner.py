@@ -9,7 +9,6 @@ with one query.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +21,7 @@ from dpforest.accounting.allocation import UniformAllocation
 from dpforest.accounting.events import DiscreteGaussianNoise, Event, GeometricNoise
 from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge, BridgeCopy, Sealed, ask_together
+from dpforest.threads import thread_pool
 from dpforest.trees.base import TableFacts
 from dpforest.trees.multinomial.criteria import GINI_COUNT_CRITERION
 from dpforest.trees.multinomial.growth import (
@@ -150,8 +150,8 @@ def _in_threads(
     """Grow trees in threads; the list is in the order of their numbers whatever finished first."""
     if n_threads == 1:
         return [grow(copy) for copy in copies]
-    with ThreadPoolExecutor(max_workers=n_threads) as pool:
-        return list(pool.map(grow, copies))
+    with thread_pool(n_threads) as pool:
+        return list(map(grow, copies) if pool is None else pool.map(grow, copies))
 
 
 # -- trees in passes, together -------------------------------------------------------------------
