@@ -504,7 +504,10 @@ class FewRecordsWarning(UserWarning):
 
 
 class UndeclaredLabelsWarning(UserWarning):
-    """No label that a score is asked for means a declared class, so none can be right."""
+    """No label of a score means a declared class, or labels of a fit are of a type that has none.
+
+    A score of such labels finds nothing right, and such a fit drops its records.
+    """
 
 
 class LargeDeltaWarning(UserWarning):

@@ -77,6 +77,9 @@ def domain_error(
     other = _other_kind(str(first["loc"][-1]), data.get("kind"))
     if unknown and other:
         return DomainError(entry, f"{other} has no such field", "Remove it")
+    if unknown and _is_of_an_entry(first["loc"], name):
+        rule = "is a field of one feature, not of the domain"
+        return DomainError(entry, rule, f"Write it there: {{..., {entry!r}: ...}}")
     if unknown:
         return DomainError(entry, "there is no such field", _meant(str(first["loc"][-1]), fields))
     if first["type"] == "missing":
@@ -91,6 +94,12 @@ def _written(place: tuple[int | str, ...], unknown: bool) -> list[str]:
     if unknown or last not in (*_KINDS, *_LABELS):
         written.append(str(last))
     return written
+
+
+def _is_of_an_entry(place: tuple[int | str, ...], name: Any) -> bool:
+    """Say if a field that stands beside the features is one that each of them has."""
+    own = {"missing", *(field for fields in _OWN_FIELDS.values() for field in fields)}
+    return len(place) == 1 and not name and place[0] in own
 
 
 #: Names that other libraries have for fields.

@@ -73,7 +73,7 @@ def open_labels(
     """
     _refuse_no_labels(y, estimator_name)
     if not isinstance(y, (np.ndarray, list, tuple)):
-        series = _label_series(y, check)
+        series = label_series(y, check)
         if series is not None:
             if check:
                 check_series(series, "y")
@@ -104,7 +104,7 @@ def _refuse_no_labels(y: Any, estimator_name: str) -> None:
         )  # fmt: skip
 
 
-def _label_series(y: Any, check: bool) -> Any:
+def label_series(y: Any, check: bool = False) -> Any:
     """Labels as a series, also from a frame with one column; None for anything else."""
     import narwhals as nw
 

@@ -38,7 +38,7 @@ from dpforest.estimators.compiling import tell_of_compiling
 from dpforest.estimators.counted import Counted, counted_records, warn_of_few
 from dpforest.estimators.fit_plan import FitPlan, FitRequest
 from dpforest.estimators.forecast_range import PublicFigures, public_figures
-from dpforest.estimators.names import features_in, warn_of_positions
+from dpforest.estimators.names import features_in, warn_of_label_type, warn_of_positions
 from dpforest.estimators.outcome import FitOutcome
 from dpforest.estimators.parameters import storable
 from dpforest.estimators.pipelines import surroundings
@@ -51,6 +51,7 @@ from dpforest.estimators.planning import (
 )
 from dpforest.estimators.progress import PartProgress, PassProgress
 from dpforest.estimators.ready import load_for
+from dpforest.estimators.scorers import refuse_unscorable
 from dpforest.estimators.target_range import prepared
 from dpforest.estimators.wasted import refuse_wasted
 from dpforest.exceptions import (
@@ -191,6 +192,8 @@ class Fit:
         self._resolve_domain(X, y)
         if self.given.domain is not None:
             refuse_wasted(self.domain, X)
+            if self._classifies and self.domain.classes is not None:
+                refuse_unscorable(self.domain.classes.labels)
         around = surroundings()
         self._leak_around(around.unpaid)
         self.around = around.cautions
@@ -212,6 +215,7 @@ class Fit:
             self.encoder.check(X, y)
             if self.encoder.reads_by_position(X):
                 warn_of_positions(self.domain, self.search)
+            warn_of_label_type(y, self.search)
             return
         if y is not None:
             raise ParameterError("y", Described("labels"), "a stream holds its own", "Leave y out")

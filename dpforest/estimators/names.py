@@ -1,4 +1,4 @@
-"""Names of columns, as scikit-learn keeps them and speaks of them."""
+"""Names of columns, as scikit-learn keeps them and speaks of them; words on types of columns."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from dpforest.checks import warn_of_lacking_names
 from dpforest.domain.column_names import table_names
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
+from dpforest.domain.label_types import told_of_label_type
 from dpforest.domain.rows import are_read_by_name
 from dpforest.exceptions import (
     ColumnsByPositionWarning,
@@ -20,6 +21,7 @@ from dpforest.exceptions import (
     Described,
     ParameterError,
     ParameterTypeError,
+    UndeclaredLabelsWarning,
     kind_of,
 )
 from dpforest.records.streams.base import Source
@@ -109,6 +111,14 @@ def warn_of_times(features: tuple[str, ...]) -> None:
     )
     level = callers_stacklevel()
     warn_in_search(text, ColumnsOfTimesWarning, running_search(None), key=listed, stacklevel=level)
+
+
+def warn_of_label_type(y: Any, search: str | None) -> None:
+    """Warn of labels of a type that means nothing, before a fit that drops their records."""
+    text = told_of_label_type(y)
+    if text:
+        level = callers_stacklevel()
+        warn_in_search(text, UndeclaredLabelsWarning, search, key=text, stacklevel=level)
 
 
 def _names_fit(encoder: DomainEncoder, domain: Domain, X: Any) -> bool:

@@ -145,6 +145,14 @@ def holders_around() -> Iterator[Any]:
             yield owner
 
 
+def reordered_by(estimator: Any, domain: Domain) -> str:
+    """Words on a pipeline's step that loses names and order of the declared columns, else empty."""
+    try:
+        return "".join(_reordered(estimator, [domain]))
+    except Exception:  # somebody else's class, as above
+        return ""
+
+
 # -- from the call stack ---------------------------------------------------------------------------
 
 

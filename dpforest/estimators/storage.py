@@ -137,13 +137,29 @@ def read_stored(source: str | Path) -> dict[str, Any]:
     """
     content = read_object(source, _unreadable, MODEL_LIMITS)
     if content.get("format") != FORMAT:
-        raise ModelFormatError(f"not a {FORMAT}. Give what to_json() wrote.")
+        raise ModelFormatError(f"not a {FORMAT}{_other(content)}. {_GIVE_MODEL}")
     version = content.get("version")
     if type(version) is not int or version not in (*EARLIER, VERSION):
         raise ModelFormatError(
             f"format version {version!r} is not {VERSION}. Use the dpforest that wrote it."
         )
     return content
+
+
+_GIVE_MODEL = "Give what to_json() of a fitted forest wrote, such as model.json of `dpforest fit`."
+#: Files of ours that are taken for models.
+_OTHERS = {
+    "dpforest-report": "a report",
+    "dpforest-domain": "a domain",
+    "dpforest-plain": "a model as plain JSON, which dpforest does not read back",
+}
+
+
+def _other(content: dict[str, Any]) -> str:
+    """Words on what a file is instead; empty of one that is none of ours."""
+    kind = content.get("format")
+    words = _OTHERS.get(kind, "") if isinstance(kind, str) else ""
+    return f" but {words}" if words else ""
 
 
 def _unreadable(rule: str) -> ModelFormatError:

@@ -10,13 +10,13 @@ domain. No record is looked at.
 from __future__ import annotations
 
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from dpforest.call_stack import calling_frames
 from dpforest.domain.column_names import table_names
 from dpforest.domain.domain import Domain
 from dpforest.estimators.pipeline_rows import row_of
-from dpforest.estimators.pipelines import holders_around
+from dpforest.estimators.pipelines import holders_around, reordered_by
 from dpforest.exceptions import Described, ParameterError
 
 #: The function that hands codes on where it is asked for more than labels.
@@ -54,6 +54,8 @@ def refuse_wasted(domain: Domain, X: Any) -> None:
             _refuse_other_places(domain, X, name)
         if row.encodes:
             _refuse_codes(domain, name)
+        if table_names(X) is None and (reordered := reordered_by(owner, domain)):
+            _refuse_reordered(reordered)
     if any(map(_hands_codes_on, calling_frames())):
         _refuse_codes(domain, f"{_BY_FOLDS} with such a method")
 
@@ -69,6 +71,15 @@ def _refuse_other_places(domain: Domain, X: Any, name: str) -> None:
             f"{name} goes by the places that the domain declares",
             "Pass the declared columns alone, in their order: X[list(domain.feature_names)]",
         )  # fmt: skip
+
+
+def _refuse_reordered(words: str) -> NoReturn:
+    raise ParameterError(
+        "X", Described("a table without names"),
+        "comes from a step that changes the order of the declared columns, so each would be read "
+        "as another",
+        f"The step {words}",
+    )  # fmt: skip
 
 
 def _refuse_codes(domain: Domain, name: str) -> None:

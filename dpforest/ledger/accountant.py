@@ -32,7 +32,7 @@ from dpforest.exceptions import (
 )
 from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.ceilings import LedgerCeiling, Reservation
-from dpforest.ledger.charges import OTHER_DOMAIN, loss_of
+from dpforest.ledger.charges import OTHER_DOMAIN, loss_of, other_unit
 from dpforest.ledger.entries import (
     Body,
     Charge,
@@ -142,7 +142,7 @@ class DataSetCeiling(LastingCeiling):
             raise ParameterError(
                 "max_records_per_unit", budget.records_per_unit,
                 f"is not the one that {of} was registered with",
-                f"Give max_records_per_unit={self.facts.max_records_per_unit}",
+                other_unit(self.facts.max_records_per_unit),
             )  # fmt: skip
         if budget.delta and self.facts.currency == "epsilon":
             raise ParameterError(

@@ -54,6 +54,14 @@ OTHER_DOMAIN = (
 _SURE, _POWER = 0.95, 0.6
 
 
+def other_unit(records: int) -> str:
+    """Repair of a fit for another number of records a unit than the data set's."""
+    return (
+        f"Give max_records_per_unit={records} where nobody owns more of the records that it reads, "
+        "such as after table.groupby(unit).head(k); the number of a data set is fixed for its life"
+    )
+
+
 def check_charge(state: DataSetState, charge: Charge) -> None:
     """Refuse a charge that is not of this data set, or does not follow from its own figures.
 
@@ -70,7 +78,7 @@ def check_charge(state: DataSetState, charge: Charge) -> None:
     _same(
         "max_records_per_unit", charge.records_per_unit, facts.max_records_per_unit,
         "is not the one that the data set was registered with",
-        f"Give max_records_per_unit={facts.max_records_per_unit}",
+        other_unit(facts.max_records_per_unit),
     )  # fmt: skip
     _check_blocks(state, charge.blocks)
     if charge.alone:

@@ -63,7 +63,7 @@ def test_parquet_in_and_out(good, here, forest, rows):
     [
         (f"{PREDICT} --json", "--output"),
         (f"{PREDICT} --output domain.json", "is there already"),
-        ("predict forest/report.json stays.csv", "not a dpforest-model"),
+        ("predict forest/report.json stays.csv", "not a dpforest-model but a report. Give"),
         ("predict none.json stays.csv", "there is none"),
         ("predict stays.csv stays.csv", "not JSON"),
         ("predict forest/model.json none.csv", "none.csv"),

@@ -42,6 +42,12 @@ TYPOS = [
     ),
     (lambda: NumericFeature(name="age", lower=0, upper=9, int=True), "'age.int': .* 'integer'"),
     (lambda: Domain(features=AGE, float=1), "'float': there is no such field"),
+    (
+        lambda: Domain(features=AGE, missing=True),
+        "'missing': is a field of one feature, not of the domain. Write it there: "
+        "{..., 'missing': ...}",
+    ),
+    (lambda: Domain(features=AGE, upper=9), "'upper': is a field of one feature, not of the dom"),
     (lambda: Domain(features=AGE, classes={"labels": [0, 1], "str": 2}), "'classes.str': there is"),
     (lambda: Domain(features=AGE, classes={"labels": [0, 1], "name": 2}), "'classes.name': there"),
     (lambda: Domain(features=AGE, classes=["a", "\ud800"]), "'classes': labels: a text holds half"),

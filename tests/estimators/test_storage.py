@@ -118,7 +118,10 @@ def test_the_undamaged_file_is_read(stored, stored_labels):
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("format", "dpforest-domain", "not a dpforest-model"),
+        ("format", "dpforest-domain", "not a dpforest-model but a domain. Give what"),
+        ("format", "dpforest-report", "not a dpforest-model but a report. Give what"),
+        ("format", "dpforest-plain", "but a model as plain JSON"),
+        ("format", ["x"], r"not a dpforest-model\. Give what to_json\(\) of a fitted forest"),
         ("version", 4, "format version 4 is not 3"),
         ("version", None, "format version None"),
         ("estimator", "Ridge", "is a 'Ridge', not a MultinomialForestClassifier"),

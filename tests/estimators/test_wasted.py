@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
-from sklearn.model_selection import cross_val_predict, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from sklearn.multioutput import ClassifierChain, RegressorChain
 from sklearn.pipeline import make_pipeline
@@ -223,3 +224,29 @@ def test_a_calibration_of_one_model_hands_codes_on(accountant):
     )  # fmt: skip
     fitted = CalibratedClassifierCV(forest(accountant), cv=2).fit(X, y)
     assert fitted.score(X, y) > 0.7
+
+
+def reordered(accountant, **parameters):
+    parts = [("b", "passthrough", ["b"]), ("a", "passthrough", ["a"])]
+    return make_pipeline(ColumnTransformer(parts, **parameters), forest(accountant))
+
+
+def test_columns_that_lose_their_names_and_order_are_refused(accountant):
+    """Each would be read as another: a within the bounds of b."""
+    pandas, y = pytest.importorskip("pandas"), table()[1]
+    X = pandas.DataFrame(table()[0], columns=["a", "b"])
+    searched = GridSearchCV(reordered(accountant), {}, cv=2, error_score="raise")
+    for outer in (reordered(accountant), make_pipeline(reordered(accountant)), searched):
+        refused(
+            accountant, "X=a table without names: .* 'columntransformer' hands columns on in anoth",
+            outer.fit, X, y,
+        )  # fmt: skip
+    named = reordered(accountant, verbose_feature_names_out=False).set_output(transform="pandas")
+    assert named.fit(X, y).score(X, y) > 0.7
+
+
+def test_columns_in_their_order_need_no_names(accountant):
+    pandas, y = pytest.importorskip("pandas"), table()[1]
+    X = pandas.DataFrame(table()[0], columns=["a", "b"])
+    kept = ColumnTransformer([("a", "passthrough", ["a"]), ("b", "passthrough", ["b"])])
+    assert make_pipeline(kept, forest(accountant)).fit(X, y).score(X, y) > 0.7

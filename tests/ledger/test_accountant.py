@@ -112,7 +112,7 @@ def test_a_ceiling_refuses_before_anything_is_planned(book):
     for domain in (None, "a path", DOMAIN.model_dump()):
         with pytest.raises(ParameterError, match="claims.*that very domain"):
             accountant.check(domain, budget)
-    with pytest.raises(ParameterError, match="Give max_records_per_unit=1"):
+    with pytest.raises(ParameterError, match="unit=1 where nobody owns more of the records"):
         accountant.check(DOMAIN, LearnerBudget.of_unit(Fraction(1), Fraction(0), 2))
 
 

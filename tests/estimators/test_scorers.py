@@ -1,0 +1,121 @@
+"""Scores of a search that cannot be worked out are refused before its fits are paid for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import VotingClassifier
+from sklearn.metrics import f1_score, get_scorer, get_scorer_names, make_scorer
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate, learning_curve
+from sklearn.pipeline import make_pipeline
+
+from dpforest import BudgetAccountant, Domain, MultinomialForestClassifier
+from dpforest.estimators.scorers import _fails
+
+N = 60
+X = np.random.default_rng(0).uniform(-4, 4, size=(N, 2))
+CODES = (X[:, 0] > 0).astype(int)
+TEXTS = np.where(CODES, "yes", "no")
+THREE = np.where(X[:, 1] > 1, "maybe", TEXTS)
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+REFUSED = "scoring={}: cannot be worked out of the declared classes, so each fit of this search"
+
+
+@pytest.fixture
+def accountant():
+    return BudgetAccountant(epsilon=1000)
+
+
+def forest(accountant, y=TEXTS):
+    classes = np.unique(y).tolist()
+    domain = Domain(features={"a": (-4, 4), "b": (-4, 4)}, classes=classes, approximate_rows=N)
+    return MultinomialForestClassifier(
+        epsilon=1, domain=domain, n_estimators=1, max_depth=1, accountant=accountant
+    )
+
+
+def scored(estimator, y, scoring):
+    return cross_val_score(estimator, X, y, cv=2, scoring=scoring)
+
+
+@pytest.mark.parametrize("y, scoring, named, repair", [
+    (TEXTS, "f1", "f1_score", r"make_scorer\(f1_score, pos_label=...\)"),
+    (TEXTS, "precision", "precision_score", "declare the classes 0 and 1"),
+    (TEXTS, "neg_brier_score", "brier_score_loss", "Say which class counts"),
+    (THREE, "f1", "f1_score", "such as 'f1_macro'"),
+    (THREE, "roc_auc", "roc_auc_score", "'roc_auc_ovr'"),
+    (CODES + 1, make_scorer(f1_score, pos_label=0), "f1_score", "Say which class"),
+    (TEXTS, {"one": "f1", "other": "recall"}, "f1_score", "Say which class"),
+])  # fmt: skip
+def test_such_a_score_is_refused_before_the_charge(y, scoring, named, repair, accountant):
+    outer = make_pipeline(forest(accountant, y))
+    for search in (
+        lambda: cross_validate(outer, X, y, cv=2, scoring=scoring),
+        lambda: GridSearchCV(outer, {}, cv=2, scoring=scoring, refit=False).fit(X, y),
+    ):
+        with pytest.raises(ValueError, match=REFUSED.format(named)) as told:
+            search()
+        assert told.match(repair)
+    assert accountant.ledger == ()
+
+
+def test_a_learning_curve_and_a_search_in_a_search_are_seen(accountant):
+    inner = GridSearchCV(forest(accountant), {"epsilon": [1]}, cv=2)
+    for search in (
+        lambda: learning_curve(forest(accountant), X, TEXTS, cv=2, scoring="f1"),
+        lambda: scored(inner, TEXTS, "f1"),
+    ):
+        with pytest.raises(ValueError, match=REFUSED.format("f1_score")):
+            search()
+    assert accountant.ledger == ()
+
+
+@pytest.mark.parametrize("y, scoring", [
+    (TEXTS, None), (TEXTS, "roc_auc"), (TEXTS, make_scorer(f1_score, pos_label="yes")),
+    (CODES, "f1"), (CODES == 1, "f1"), (CODES + 1, "f1"), (THREE, "f1_macro"),
+    (THREE, "roc_auc_ovr"), (TEXTS, lambda *given: 1.0), (TEXTS, make_scorer(lambda a, b: 1.0)),
+])  # fmt: skip
+def test_any_other_score_is_worked_out(y, scoring, accountant):
+    assert np.isfinite(scored(forest(accountant, y), y, scoring)).all()
+
+
+def test_of_several_scores_one_may_fail(accountant):
+    found = cross_validate(forest(accountant), X, TEXTS, cv=2, scoring=["f1", "roc_auc"])
+    assert np.isfinite(found["test_roc_auc"]).all() and np.isnan(found["test_f1"]).all()
+
+
+class Coded(ClassifierMixin, BaseEstimator):
+    """Somebody's class that answers with codes of its own."""
+
+    def __init__(self, forest):
+        self.forest = forest
+
+    def fit(self, X, y):
+        self.forest.fit(X, np.where(y, "yes", "no"))
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict(self, X):
+        return (self.forest.predict(X) == "yes").astype(int)
+
+
+def test_a_class_of_ones_own_may_answer_with_other_labels(accountant):
+    assert np.isfinite(scored(Coded(forest(accountant)), CODES, "f1")).all()
+
+
+@pytest.mark.parametrize("y", [CODES, TEXTS, THREE], ids=["codes", "texts", "three"])
+def test_what_is_refused_could_not_have_been_worked_out(y, accountant):
+    """Of each scorer that scikit-learn names; deviances depend on what is predicted."""
+    fitted = forest(accountant, y).set_params(random_state=0).fit(X, y)
+    for name in get_scorer_names():
+        scorer = get_scorer(name)
+        if "deviance" not in name and _fails(scorer, np.unique(y)):
+            with pytest.raises(ValueError):
+                scorer(fitted, X, y)
+
+
+def test_votes_are_refused_for_their_codes(accountant):
+    votes = VotingClassifier([("a", forest(accountant))])
+    with pytest.raises(ValueError, match="passes codes 0, 1"):
+        scored(votes, TEXTS, "roc_auc")
