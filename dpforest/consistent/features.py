@@ -22,6 +22,23 @@ _MISSING = -(2**53)
 _UNKNOWN = -1
 
 
+#: Beside scikit-learn's own words, which other estimators of its kind use.
+_TEXTS = (
+    "Columns of texts are categories where they are named: categorical_features=[...], or "
+    "X.astype({...: 'category'}) of a frame of pandas."
+)
+
+
+def _validated_numbers(estimator: Any, X: Any, y: Any) -> tuple[NDArray[np.float64], Any]:
+    """A table and targets as scikit-learn checks them; an error of texts says how to go on."""
+    try:
+        return validate_data(estimator, X, y, dtype=np.float64)
+    except ValueError as error:
+        if "could not convert string" in str(error):
+            error.add_note(_TEXTS)
+        raise
+
+
 class FeatureReader:
     """Reads tables for one fitted estimator.
 
@@ -42,7 +59,7 @@ class FeatureReader:
     def fit(self, estimator: Any, X: Any, y: Any) -> tuple[NDArray[np.float64], NDArray[Any]]:
         """Learn the categories; returns the table and the targets, checked as scikit-learn does."""
         if not self._any_declared(X):
-            X, y = validate_data(estimator, X, y, dtype=np.float64)
+            X, y = _validated_numbers(estimator, X, y)
             self.categorical = np.zeros(X.shape[1], dtype=np.bool_)
             return X, y
         validate_data(estimator, X, y, skip_check_array=True)

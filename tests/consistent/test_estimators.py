@@ -379,3 +379,15 @@ def test_every_forest_is_reached_through_the_subpackage():
         assert getattr(consistent, name) is getattr(dpforest, name)
     with pytest.raises(AttributeError, match="has no attribute 'MRF'"):
         consistent.MRF  # noqa: B018
+
+
+def test_texts_that_nobody_named_as_categories_are_refused_with_a_way_to_go_on():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"a": np.arange(8.0), "b": ["x", "y"] * 4})
+    with pytest.raises(ValueError, match="could not convert string") as told:
+        MRFClassifier(2).fit(table, [0, 1] * 4)
+    assert "categorical_features=[...]" in told.value.__notes__[0]
+    assert MRFClassifier(2, categorical_features=["b"]).fit(table, [0, 1] * 4).predict(table).size
+    with pytest.raises(ValueError, match="NaN") as told:
+        MRFClassifier(2).fit(table[["a"]] * np.nan, [0, 1] * 4)
+    assert not hasattr(told.value, "__notes__")
