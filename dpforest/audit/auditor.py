@@ -78,10 +78,10 @@ def audit(
     ln((p - delta) / q) >= lower_bound. One event of one pair is tested, so there is nothing more
     to divide the error over. Runs must be independent. **Tests**: tests/audit/test_auditor.py.
     """
+    audited = as_subject(subject)
     claim, delta = _read_claim(subject, claimed_epsilon, delta)
     runs, alpha = check_integer(runs, "runs", 4), check_error(confidence)
     candidates = _read_pairs(subject, pairs, domain)
-    audited = as_subject(subject)
     _warn_of_records(audited, candidates)
     test = _Test(audited, runs - runs // 2, delta, alpha)
     learning = max(2, runs // 2 // len(candidates))

@@ -6,7 +6,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,19 +140,19 @@ def as_subject(subject: Any) -> Subject:
         If it is none of them.
     """
     if isinstance(subject, type):
-        pass
-    elif isinstance(subject, Subject):
+        _refuse(subject, f"Make one of the class: {subject.__name__}(...)")
+    if isinstance(subject, Subject):
         return subject
-    elif hasattr(subject, "fit") and hasattr(subject, "get_params"):
+    if hasattr(subject, "fit") and hasattr(subject, "get_params"):
         return Estimator(subject)
-    elif callable(subject):
+    if callable(subject):
         return Function(subject)
-    raise ParameterTypeError(
-        "subject",
-        kind_of(subject),
-        "must be a Subject, an estimator or a function of a dataset",
-        "Wrap a function (dataset, runs) -> outputs in Batched",
-    )
+    _refuse(subject, "Wrap a function (dataset, runs) -> outputs in Batched")
+
+
+def _refuse(subject: Any, repair: str) -> NoReturn:
+    rule = "must be a Subject, an estimator or a function of a dataset"
+    raise ParameterTypeError("subject", kind_of(subject), rule, repair)
 
 
 def draw_outputs(subject: Subject, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:

@@ -14,6 +14,7 @@ from pydantic import Field, field_validator, model_validator
 
 from dpforest.checks import write_file
 from dpforest.display import Page, Shown
+from dpforest.domain.complaints import likely_field
 from dpforest.domain.files import read_facts, written_domain
 from dpforest.domain.marks import DRAFT_NOTE, checked_sources, without_bounds
 from dpforest.domain.schema import (
@@ -36,6 +37,13 @@ if TYPE_CHECKING:
 
 #: More records than any table has; beyond it sizes of a plan would leave the range of doubles.
 MOST_ROWS = 10**15
+
+
+def _names_no_field(classes: Mapping[Any, Any]) -> bool:
+    """Say if a mapping is of labels: of names that are no texts, or none like a field."""
+    texts = [name for name in classes if isinstance(name, str)]
+    likely = any(likely_field(name, Classes.model_fields) for name in texts)
+    return len(texts) < len(classes) or bool(texts) and not likely
 
 
 class Domain(Shown, DomainFacts):
@@ -84,7 +92,7 @@ class Domain(Shown, DomainFacts):
     @field_validator("classes", mode="before")
     @classmethod
     def _from_labels(cls, classes: Any) -> Any:
-        if isinstance(classes, Mapping) and not all(isinstance(name, str) for name in classes):
+        if isinstance(classes, Mapping) and _names_no_field(classes):
             rule = "must be a list of labels, or a mapping of fields by their names"
             raise DomainError("classes", rule, "Write classes=[...]")
         if classes is None or isinstance(classes, (Classes, Mapping)):

@@ -137,8 +137,12 @@ def test_numbers_of_runs_that_make_no_sense(runs, text):
 def test_subjects_that_make_no_sense():
     with pytest.raises(ParameterTypeError, match="must be a Subject, an estimator or a function"):
         audit(3, PAIR, claimed_epsilon=1)
-    with pytest.raises(ParameterTypeError, match="must be a Subject, an estimator or a function"):
-        audit(MultinomialForestClassifier, PAIR, claimed_epsilon=1)
+    for claim in ({}, {"claimed_epsilon": 1}):
+        with pytest.raises(
+            ParameterTypeError, match=r"Make one .*: MultinomialForestClassifier\("
+        ) as told:
+            audit(MultinomialForestClassifier, PAIR, **claim)
+        assert told.match("must be a Subject, an estimator or a function")
     with pytest.raises(ParameterError, match="must give numbers of shape"):
         audit(Batched(lambda d, n: ["a"] * n, "texts"), PAIR, claimed_epsilon=1, runs=10)
     with pytest.raises(ParameterError, match="must give numbers of shape"):

@@ -47,6 +47,10 @@ TYPOS = [
         "'missing': is a field of one feature, not of the domain. Write it there: "
         "{..., 'missing': ...}",
     ),
+    (
+        lambda: Domain(features=AGE, classes={"no": 0, "yes": 1}),
+        r"'classes': must be a list of labels, or a mapping of fields.* Write classes=\[...\]",
+    ),
     (lambda: Domain(features=AGE, upper=9), "'upper': is a field of one feature, not of the dom"),
     (lambda: Domain(features=AGE, classes={"labels": [0, 1], "str": 2}), "'classes.str': there is"),
     (lambda: Domain(features=AGE, classes={"labels": [0, 1], "name": 2}), "'classes.name': there"),
