@@ -40,7 +40,7 @@ from dpforest.ledger.entries import (
 )
 from dpforest.ledger.guarantee_marks import marked
 from dpforest.ledger.state import Block, DataSetState, OpenReserve, Pending
-from dpforest.ledger.words import several
+from dpforest.ledger.words import BY_THE_SAME, several
 from dpforest.report.digests import digest_of
 
 T = TypeVar("T")
@@ -355,7 +355,8 @@ def _approved(state: DataSetState, actor: str, body: ReserveBody) -> Pending | N
     asked = approved_content(body.charge)
     fields = [n for n in Charge.model_fields if getattr(asked, n) != getattr(pending.charge, n)]
     if fields:
-        raise _missing(state, f"request {body.request} is of another plan: {', '.join(fields)}")
+        rule = f"request {body.request} is of another plan: {', '.join(fields)}"
+        raise _missing(state, rule, _AS_ASKED if "parts" in fields else _ASK)
     if actor != pending.actor:
         raise _missing(state, f"request {body.request} was made by {pending.actor!r}")
     # Whoever is no owner any more approves of nothing.
@@ -371,6 +372,10 @@ def _approved(state: DataSetState, actor: str, body: ReserveBody) -> Pending | N
 
 
 _ASK = "Make a request of this very plan, and let owners other than yourself approve of it"
+_AS_ASKED = (
+    f"Reserve the very fits that were asked for, with the same settings{BY_THE_SAME}; or make a "
+    "request of this plan, and let owners other than yourself approve of it"
+)
 
 
 def _missing(state: DataSetState, rule: str, repair: str = _ASK) -> ApprovalMissing:

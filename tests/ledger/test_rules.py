@@ -177,6 +177,9 @@ def test_a_changed_plan_needs_a_new_approval(change, helpers):
     body = e.ReserveBody(charge=change(helpers), request=request, token="00" * 32)
     error = refused(strict, body, "ana", ApprovalMissing)
     assert "another plan" in str(error)
+    # Fits and their prices follow from the extra, too; a purpose does not.
+    of_fits = change in (CHANGES["price"], CHANGES["plan"])
+    assert ("with the extra `accounting`" in str(error)) == of_fits
     approved = e.ApproveBody(request=request, charge=charge_digest(change(helpers)))
     refused(strict, approved, "otto", parameter="charge")
     strict.say(reserving(helpers, TENTH, request), "ana")
