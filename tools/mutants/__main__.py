@@ -8,7 +8,8 @@
 Results are kept in build/mutants as they come, so a run that was cut short goes on where it was.
 Ends with 1 when a mutant survived, was no program, took too long, or no longer applies to the code.
 Where its tests take too long without the mutant too, the machine is slow: such a mutant stays
-undecided, is run again the next time, and fails a run of all of them but not a sample.
+undecided, and fails a run of all of them but not a sample. Whatever was neither killed nor survived
+is run again the next time: its tests may not have been able to start.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from mutant_copies import WORK, fresh_base
 from mutant_list import ROOT, ListError, Mutant, check_applies, read_mutants
 from mutant_page import PAGE, page
 from mutant_runs import (
+    DECIDED,
     KILLED,
     UNDECIDED,
     Result,
@@ -125,13 +127,13 @@ def _run_all(mutants: list[Mutant], options: argparse.Namespace) -> int:
 
 
 def fails(result: Result, in_sample: bool) -> bool:
-    """Whether a result fails a run; in a sample not where the machine alone was too slow."""
+    """True if a result fails a run; in a sample not where the machine alone was too slow."""
     return result.outcome != KILLED and not (in_sample and result.outcome == UNDECIDED)
 
 
 def _is_current(result: Result | None, mutant: Mutant) -> bool:
-    """Whether a mutant has a result for this code."""
-    decided = result is not None and result.outcome != UNDECIDED
+    """True if tests have decided on a mutant of this code."""
+    decided = result is not None and result.outcome in DECIDED
     return decided and result.code == code_digest(mutant)
 
 

@@ -25,6 +25,8 @@ BROKEN = "broken"
 TIMED_OUT = "timed out"
 #: Its tests do not fit the time without the mutant either: that tells of the machine alone.
 UNDECIDED = "undecided"
+#: What tests found out. Any other end may be the machine's fault, so it is not the last word.
+DECIDED = (KILLED, SURVIVED)
 #: Seconds for the tests of one mutant; the list is written so that each takes a few.
 TIME_LIMIT = 300
 #: Such an end shows that the planted text is no program, not that a test saw a fault.
