@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dpforest import __version__
+from dpforest.command_line import options
 from dpforest.command_line.arguments import Arguments
-from dpforest.command_line.options import STRATEGIES
 from dpforest.command_line.parser import add_commands
 from dpforest.command_line.running import run_command
 from dpforest.exceptions import DPForestError
@@ -79,29 +79,7 @@ def _parser() -> argparse.ArgumentParser:
         "and AUC beside the majority class and a forest without privacy on the same split, and "
         "writes the privacy report. The last line is one JSON object.",
     )
-    demo.add_argument(
-        "--epsilon", type=float, default=1.0, help="total budget (default: %(default)s)"
-    )
-    demo.add_argument(
-        "--delta", type=float, default=0.0, help="with epsilon (default: %(default)s)"
-    )
-    demo.add_argument(
-        "--strategy",
-        default="auto",
-        help=f"{', '.join(STRATEGIES[:-1])} or {STRATEGIES[-1]} (default: %(default)s)",
-    )
-    demo.add_argument(
-        "--output-dir",
-        default="demo-output",
-        help="folder for the report (default: %(default)s)",
-    )
-    demo.add_argument(
-        "--split-seed",
-        type=int,
-        default=0,
-        help="seed of the train/test split; noise is never seeded here (default: %(default)s)",
-    )
-    demo.add_argument("--force", action="store_true", help="write over files that are there")
+    options.demo(demo)
     return parser
 
 

@@ -104,7 +104,8 @@ class FitJob:
 def run_fit(chosen: argparse.Namespace) -> Answer:
     """Train a forest, and write it with its report."""
     domain, header = declared_domain(chosen), header_at(chosen.header)
-    forest, streamed = forest_of(chosen, domain), is_streamed(domain, chosen.streamed)
+    forest = forest_of(chosen, domain, chosen.seed, chosen.jobs)
+    streamed = is_streamed(domain, chosen.streamed)
     _check_places(chosen)
     source = labelled(chosen.files, chosen.target, chosen.format)
     source.check(domain.feature_names)

@@ -38,7 +38,9 @@ def with_rows(domain: Domain, rows: int | None) -> Domain:
     return domain if rows is None else domain.model_copy(update={"approximate_rows": rows})
 
 
-def forest_of(chosen: argparse.Namespace, domain: Domain) -> Any:
+def forest_of(
+    chosen: argparse.Namespace, domain: Domain, seed: int | None = None, jobs: int | None = None
+) -> Any:
     """The estimator that options and domain ask for; nothing is charged yet."""
     from dpforest import PrivateForestClassifier, PrivateForestRegressor
 
@@ -50,8 +52,8 @@ def forest_of(chosen: argparse.Namespace, domain: Domain) -> Any:
         domain=domain,
         strategy=chosen.strategy,
         max_records_per_unit=chosen.max_records_per_unit,
-        random_state=getattr(chosen, "seed", None),
-        n_jobs=getattr(chosen, "jobs", None),
+        random_state=seed,
+        n_jobs=jobs,
         verbose=int(not chosen.quiet and sys.stderr.isatty()),
     )
 

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Callable
 
 from dpforest.checks import TASKS
 from dpforest.command_line.arguments import file_or_stdout, new_file
-from dpforest.ledger.command_line import ACTOR_VARIABLE, URL_VARIABLE
-
-#: Adds the options of one command to its parser.
-Options = Callable[[argparse.ArgumentParser], None]
+from dpforest.ledger.command_line import add_who_asks
 
 #: Names of strategies, which tests compare with those of the package.
 STRATEGIES = "auto", "rules", "one_shot", "refitted", "boosted", "additive"
@@ -140,20 +135,8 @@ def _reading(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def _ledger(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--ledger", default=os.environ.get(URL_VARIABLE), metavar="URL",
-        help=f"sqlite:///path or postgresql://… (default: the variable {URL_VARIABLE})",
-    )  # fmt: skip
-    parser.add_argument(
-        "--as", dest="actor", default=os.environ.get(ACTOR_VARIABLE), metavar="NAME",
-        help=f"who asks (default: the variable {ACTOR_VARIABLE}, else your login)",
-    )  # fmt: skip
-    parser.add_argument("--key", metavar="FILE", help="secret key that signs what is written")
-
-
 def _charging(parser: argparse.ArgumentParser) -> None:
-    _ledger(parser)
+    add_who_asks(parser)
     parser.add_argument("--data-set", metavar="NAME", help="of the ledger, that is charged")
     parser.add_argument("--purpose", default="", metavar="WORDS", help="what the fit is for")
     parser.add_argument(
@@ -328,7 +311,7 @@ def verify(parser: argparse.ArgumentParser) -> None:
         help="exit with 1 if the report holds, but states no guarantee: it is void, or a "
         "demonstration's",
     )  # fmt: skip
-    _ledger(parser)
+    add_who_asks(parser)
 
 
 def report_diff(parser: argparse.ArgumentParser) -> None:
@@ -388,3 +371,25 @@ def audit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--confidence", type=float, default=0.99, metavar="P", help="(default: %(default)s)"
     )
+
+
+def demo(parser: argparse.ArgumentParser) -> None:
+    """Options of ``demo``."""
+    parser.add_argument(
+        "--epsilon", type=float, default=1.0, help="total budget (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--delta", type=float, default=0.0, help="with epsilon (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--strategy", default="auto",
+        help=f"{', '.join(STRATEGIES[:-1])} or {STRATEGIES[-1]} (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--output-dir", default="demo-output", help="folder for the report (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--split-seed", type=int, default=0,
+        help="seed of the train/test split; noise is never seeded here (default: %(default)s)",
+    )  # fmt: skip
+    _force(parser)

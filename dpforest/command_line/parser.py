@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from dpforest.command_line import options
 from dpforest.command_line.exit_codes import CODES
+from dpforest.ledger.command_line import Options
 
 EPILOG = "exit codes: " + ", ".join(f"{code} {words}" for code, words in CODES.items())
 
@@ -30,7 +31,7 @@ class Command(NamedTuple):
     """
 
     words: str
-    options: options.Options
+    options: Options
     function: str
     more: str = ""
 

@@ -60,7 +60,8 @@ def add_ledger_parser(commands: Any) -> None:
     for name, (words, options) in COMMANDS.items():
         parser = kinds.add_parser(name, help=words, description=f"{words[0].upper()}{words[1:]}.")
         options(parser)
-        _common(parser)
+        add_who_asks(parser)
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -90,7 +91,8 @@ def exit_code(refusal: DPForestError) -> int:
 # -- options --------------------------------------------------------------------------------------
 
 
-def _common(parser: argparse.ArgumentParser) -> None:
+def add_who_asks(parser: argparse.ArgumentParser) -> None:
+    """Options of whatever opens a ledger: where it is, who asks, and the key that signs."""
     parser.add_argument(
         "--ledger",
         default=os.environ.get(URL_VARIABLE),
@@ -105,7 +107,6 @@ def _common(parser: argparse.ArgumentParser) -> None:
         help=f"who asks (default: the variable {ACTOR_VARIABLE}, else your login)",
     )
     parser.add_argument("--key", metavar="FILE", help="secret key that signs what is written")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def _data_set(parser: argparse.ArgumentParser) -> None:
