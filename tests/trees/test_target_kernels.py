@@ -21,7 +21,6 @@ from dpforest.records.base import Chunk, ClassCounts, MemoryRecords, reveal
 from dpforest.records.table import Table
 from dpforest.trees.base import TableFacts
 from dpforest.trees.one_shot import OneShotForest
-from dpforest.trees.one_shot import plan as one_shot_plan
 from dpforest.trees.one_shot import queries as one_shot_queries
 from dpforest.trees.one_shot.kernels.leaf_tables import add_target_tables
 from dpforest.trees.one_shot.kernels.score_tables import add_target_histogram
@@ -29,7 +28,6 @@ from dpforest.trees.one_shot.queries import LeafScoring, LeafTables, ScoreHistog
 from dpforest.trees.random.bins import public_bins
 from dpforest.trees.random.trees import draw_random_trees
 from dpforest.trees.refitted import learner as refitted_learner
-from dpforest.trees.refitted import plan as refitted_plan
 from dpforest.trees.refitted.learner import RefittedForest
 from dpforest.trees.refitted.queries import STEPS
 from dpforest.trees.refitted.settings import RefittedSettings, RefittedSize
@@ -198,7 +196,7 @@ def test_one_record_moves_one_shot_releases_as_priced(budget, place, monkeypatch
     names = "add_geometric_noise", "add_discrete_gaussian_noise"
     releases = Releases(monkeypatch, [(dpforest.bridge, name) for name in names])
     # Bins would be released values of their own, and these have to be the same for both tables.
-    monkeypatch.setattr(one_shot_plan, "quantiles_are_affordable", lambda *_: False)
+    monkeypatch.setattr("dpforest.trees.random.bins.quantiles_are_affordable", lambda *_: False)
     table = table_of(48)
     learner = OneShotForest()
     with_it = releases.of(learner, budget, table)
@@ -259,7 +257,7 @@ def test_one_record_moves_a_calibration_as_priced(place):
 @pytest.mark.parametrize("place", [0, 14, 30])
 def test_one_record_moves_refitted_releases_as_priced(place, monkeypatch):
     releases = Releases(monkeypatch, [(dpforest.bridge, "add_discrete_gaussian_noise")])
-    monkeypatch.setattr(refitted_plan, "quantiles_are_affordable", lambda *_: False)
+    monkeypatch.setattr("dpforest.trees.random.bins.quantiles_are_affordable", lambda *_: False)
     size = RefittedSize(3, 1, 2)
     settings = RefittedSettings(fixed_size=size, start_signal=1e9, curve_signal=1e9)
     table, learner = table_of(48), RefittedForest(settings)

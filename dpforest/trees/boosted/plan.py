@@ -23,18 +23,12 @@ from dpforest.trees.curves.base import PlannedCurves
 from dpforest.trees.curves.in_turn.sizes import Role as CurveRole
 from dpforest.trees.curves.start import beginning, curves_to_begin_with, signal_after
 from dpforest.trees.priced_events import count_noise, selection_event
-from dpforest.trees.random.bins import (
-    QUANTILES_ROLE,
-    bins_in_words,
-    quantiles_are_affordable,
-    quantiles_round,
-)
+from dpforest.trees.random.bins import QUANTILES_ROLE, bins_in_words, bought_quantiles
 from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.scored.confidence import (
     CONFIDENCE_ROLE,
     CONFIDENCE_WORDS,
-    confidence_is_affordable,
-    confidence_round,
+    bought_confidence,
 )
 from dpforest.trees.scored.gradients import GradientLattice
 
@@ -132,17 +126,11 @@ def _plan_of_total(
     size = _size(facts, budget, settings, curves)
     shape = _shape(facts, size, settings, curves)
     rounds, left = beginning(curves, facts, budget, total, settings, OWNER)
-    buys = quantiles_are_affordable(facts, budget, settings.quantile_share)
-    if buys:
-        share = total * settings.quantile_share
-        rounds.append(quantiles_round(OWNER, facts, share, pure))
-        left -= share
-    last = list[Round]()
+    quantiles, taken = bought_quantiles(OWNER, facts, budget, total, settings.quantile_share)
+    rounds, left = rounds + quantiles, left - taken
     asked = settings.confidence(facts.n_classes)
-    if confidence_is_affordable(facts, budget, asked):
-        share = total * asked
-        last.append(confidence_round(OWNER, share, pure))
-        left -= share
+    last, taken = bought_confidence(OWNER, facts, budget, total, asked)
+    left -= taken
     if shape.first:
         share = left * settings.first_share
         rounds.append(Round(OWNER, _steps(_counted(shape, pure), share)))
@@ -152,7 +140,7 @@ def _plan_of_total(
     rounds.append(Round(OWNER, steps, shape.n_rounds))
     if shape.n_corrections:
         rounds.append(_corrections(shape, pure, to_corrections))
-    words = _words(shape, buys, pure) | (CONFIDENCE_WORDS if last else {}) | _end(size)
+    words = _words(shape, bool(quantiles), pure) | (CONFIDENCE_WORDS if last else {}) | _end(size)
     return Plan((*rounds, *last), shape, words)
 
 

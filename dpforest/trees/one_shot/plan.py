@@ -15,12 +15,7 @@ from dpforest.trees.one_shot.queries import MedianRank, tables_sensitivity
 from dpforest.trees.one_shot.settings import N_SCORE_BINS, OneShotSettings, OneShotSize
 from dpforest.trees.priced_events import count_noise, exponential_selection
 from dpforest.trees.prior import prior_round
-from dpforest.trees.random.bins import (
-    QUANTILES_ROLE,
-    bins_in_words,
-    quantiles_are_affordable,
-    quantiles_round,
-)
+from dpforest.trees.random.bins import QUANTILES_ROLE, bins_in_words, bought_quantiles
 
 OWNER = "one_shot"
 
@@ -111,11 +106,9 @@ def _rounds(
         share = total * _prior_share(facts, settings, signal)
         rounds.append(prior_round(OWNER, facts.unit, share, pure))
         left -= share
-    if quantiles_are_affordable(facts, budget, settings.quantile_share):
-        share = total * settings.quantile_share
-        rounds.append(quantiles_round(OWNER, facts, share, pure))
-        left -= share
-    return (*rounds, _leaves(facts, shape.size, left, pure), *calibration)
+    quantiles, taken = bought_quantiles(OWNER, facts, budget, total, settings.quantile_share)
+    leaves = _leaves(facts, shape.size, left - taken, pure)
+    return (*rounds, *quantiles, leaves, *calibration)
 
 
 def _prior_share(facts: TableFacts, settings: OneShotSettings, signal: float) -> Fraction:

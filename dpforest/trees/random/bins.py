@@ -107,6 +107,27 @@ def quantiles_round(owner: str, facts: TableFacts, share: Fraction, pure: bool =
     return once(owner, Release(QUANTILES_ROLE, event, says=text))
 
 
+def bought_quantiles(
+    owner: str, facts: TableFacts, budget: LearnerBudget, total: Fraction, share: Fraction
+) -> tuple[list[Round], Fraction]:
+    """The request for histograms, if they are affordable, and what it takes of a plan's total.
+
+    Parameters
+    ----------
+    owner : str
+    facts : TableFacts
+    budget : LearnerBudget
+        The whole of it.
+    total : Fraction
+        What the plan adds up to: epsilon where the budget is pure, else rho.
+    share : Fraction
+        The part of the total that is spent on quantiles, where they are bought.
+    """
+    if not quantiles_are_affordable(facts, budget, share):
+        return [], Fraction(0)
+    return [quantiles_round(owner, facts, total * share, budget.is_pure)], total * share
+
+
 def bins_in_words(buys_quantiles: bool) -> str:
     """Source of thresholds, for a plan's words."""
     if not buys_quantiles:

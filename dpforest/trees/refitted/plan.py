@@ -21,12 +21,7 @@ from dpforest.trees.curves.base import PlannedCurves
 from dpforest.trees.curves.in_turn.sizes import Role as CurveRole
 from dpforest.trees.curves.start import beginning, curves_to_begin_with, signal_after
 from dpforest.trees.priced_events import count_noise, selection_event
-from dpforest.trees.random.bins import (
-    QUANTILES_ROLE,
-    bins_in_words,
-    quantiles_are_affordable,
-    quantiles_round,
-)
+from dpforest.trees.random.bins import QUANTILES_ROLE, bins_in_words, bought_quantiles
 from dpforest.trees.refitted.design import n_columns
 from dpforest.trees.refitted.queries import (
     ResidualLattice,
@@ -39,8 +34,7 @@ from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.scored.confidence import (
     CONFIDENCE_ROLE,
     CONFIDENCE_WORDS,
-    confidence_is_affordable,
-    confidence_round,
+    bought_confidence,
 )
 
 OWNER = "refitted"
@@ -132,21 +126,15 @@ def _plan_of_total(
     """The plan whose shares are those of a total; its size follows from the budget."""
     shape, pure = _shape(facts, budget, settings), budget.is_pure
     rounds, left = beginning(shape.curves, facts, budget, total, settings, OWNER)
-    if quantiles_are_affordable(facts, budget, settings.quantile_share):
-        share = total * settings.quantile_share
-        rounds.append(quantiles_round(OWNER, facts, share, pure))
-        left -= share
+    quantiles, taken = bought_quantiles(OWNER, facts, budget, total, settings.quantile_share)
+    rounds, left = rounds + quantiles, left - taken
     signal = facts.signal(budget)
     if shape.curves is None and settings.starts_linearly(signal, n_columns(facts), facts.n_classes):
         share = total * settings.start_share
         rounds += _start(shape, facts, share, pure)
         left -= share
-    last = list[Round]()
-    if confidence_is_affordable(facts, budget, settings.confidence_share):
-        share = total * settings.confidence_share
-        last.append(confidence_round(OWNER, share, pure))
-        left -= share
-    rounds += [*_rounds(shape, left, pure), *last]
+    last, taken = bought_confidence(OWNER, facts, budget, total, settings.confidence_share)
+    rounds += [*_rounds(shape, left - taken, pure), *last]
     roles = {r.role for o in rounds for r in o.releases}
     return Plan(tuple(rounds), shape, _words(shape, roles, pure))
 

@@ -67,6 +67,27 @@ def confidence_round(owner: str, share: Fraction, pure: bool) -> Round:
     return once(owner, Release(CONFIDENCE_ROLE, event, says=text))
 
 
+def bought_confidence(
+    owner: str, facts: TableFacts, budget: LearnerBudget, total: Fraction, share: Fraction
+) -> tuple[list[Round], Fraction]:
+    """The request for both sums, if they say something, and what it takes of a plan's total.
+
+    Parameters
+    ----------
+    owner : str
+    facts : TableFacts
+    budget : LearnerBudget
+        The whole of it.
+    total : Fraction
+        What the plan adds up to: epsilon where the budget is pure, else rho.
+    share : Fraction
+        The part of the total that is spent, where it is; 0 where it is not to be.
+    """
+    if not confidence_is_affordable(facts, budget, share):
+        return [], Fraction(0)
+    return [confidence_round(owner, total * share, budget.is_pure)], total * share
+
+
 def scale_of_scores(bridge: Bridge, history: ScoreHistory, facts: TableFacts) -> float:
     """Factor of all scores by how often they are right; 1 where the plan does not ask for that."""
     if not bridge.has(CONFIDENCE_ROLE):

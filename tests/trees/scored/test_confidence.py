@@ -20,7 +20,6 @@ from dpforest.trees.additive.learner import AdditiveForest
 from dpforest.trees.base import TableFacts
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.refitted import RefittedForest
-from dpforest.trees.refitted import plan as plan_of_refitted
 from dpforest.trees.scored.claims import SHORTER, STEPS, ConfidenceSums, confidence_sensitivity
 from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.scored.confidence import (
@@ -239,7 +238,9 @@ def test_a_forest_of_noisy_labels_claims_less_too_much(monkeypatch):
     places = (codes[:, :3] >= 4) * 1.2 + generator.gumbel(size=(2 * n, 3))
     labels = places.argmax(axis=1).astype(np.uint8)
     claimed, right = claimed_and_right(learner, facts, codes, labels, n)
-    monkeypatch.setattr(plan_of_refitted, "confidence_is_affordable", lambda *_: False)
+    monkeypatch.setattr(
+        "dpforest.trees.scored.confidence.confidence_is_affordable", lambda *_: False
+    )
     without, as_right = claimed_and_right(learner, facts, codes, labels, n)
     assert right == pytest.approx(as_right, abs=0.02)
     assert without - as_right > 0.1
