@@ -8,13 +8,14 @@ records follow from released values (``population``). No record is touched, so i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.records.base import Chunk
+from dpforest.trees.answering import AnsweringQuery, AnsweringScore
 from dpforest.trees.base import ReleasedModel
 from dpforest.trees.population import Population
 from dpforest.trees.transcript import Noised, Replay, Transcript
@@ -94,7 +95,7 @@ class RenoisedBridge:
 
     def ask(self, question: Any, *roles: str) -> RenoisedAnswer:
         """Nothing is counted; sums over the population wait until they are needed."""
-        answers = hasattr(question, "history") or hasattr(question, "edges")
+        answers = isinstance(question, AnsweringQuery)
         return RenoisedAnswer(self, question, self.chunk if answers else None)
 
     def public(self, *name: str | int) -> RenoisedBridge:
@@ -129,10 +130,8 @@ class RenoisedAnswer:
 
     def chosen(self, role: str, score: Any) -> Any:
         """As it was recorded."""
-        siblings = getattr(score, "siblings", None)
-        if siblings is not None and self.chunk is not None:
-            # Sums of a level are made of those above it.
-            siblings.totals(score.query, self._counted())
+        if self.chunk is not None and isinstance(score, AnsweringScore):
+            score.keep(self._counted())
         return self.bridge.replay.next("chosen")
 
     def minimised(self, role: str, objective: Any) -> NDArray[np.float64]:
@@ -155,13 +154,5 @@ class RenoisedAnswer:
     def _counted(self) -> NDArray[np.int64]:
         if self.counted is None:
             assert self.chunk is not None
-            question = self.question
-            if self.place is None:
-                # Choices stay, so what they are drawn by is not summed.
-                count = getattr(question, "count_nodes", question.count)
-                self.counted = count(self.chunk)
-            else:
-                # Of alternatives, trees, the released one alone.
-                question = replace(question, trees=question.trees.take([self.place]))
-                self.counted = question.count(self.chunk)[0]
+            self.counted = self.question.recount(self.chunk, self.place)
         return self.counted

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import pickle
 from dataclasses import dataclass
+from importlib import import_module
+from inspect import isclass
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import dpforest.trees
 from dpforest import (
     Domain,
     MultinomialForestClassifier,
@@ -19,10 +23,12 @@ from dpforest import (
 )
 from dpforest.estimators.noise import share_as_flat, standard_errors
 from dpforest.exceptions import NoiseUnknownError, ParameterError
+from dpforest.trees.answering import AnsweringQuery
 from dpforest.trees.population import made_up
 from dpforest.trees.renoised import Renoising
 from dpforest.trees.transcript import Noised, Transcript
 
+TREES = Path(dpforest.trees.__file__).parent
 KINDS = [
     ("rules", 0), ("one_shot", 0), ("refitted", 1e-6), ("boosted", 1e-6),
     ("boosted", 0), ("additive", 1e-6), ("additive", 0),
@@ -77,6 +83,17 @@ def test_what_was_heard_makes_the_very_model_again(strategy, delta, task):
             anew.model()
     else:
         assert bool(counted) == (anew.model().to_data() != forest.model_.to_data())
+
+
+def test_every_query_of_released_steps_is_counted_again_with_others():
+    """Its ``history`` is what its sums follow from, so they move when these do."""
+    files = [*TREES.rglob("queries.py"), TREES / "scored" / "claims.py"]
+    names = [".".join(path.relative_to(TREES).with_suffix("").parts) for path in files]
+    modules = [import_module(f"dpforest.trees.{name}") for name in names]
+    kinds = {kind for module in modules for kind in vars(module).values() if isclass(kind)}
+    of_steps = {kind for kind in kinds if hasattr(kind, "count") and hasattr(kind, "history")}
+    assert len(of_steps) > 5
+    assert {kind for kind in of_steps if not issubclass(kind, AnsweringQuery)} == set()
 
 
 @dataclass(frozen=True)

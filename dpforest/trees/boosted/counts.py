@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dpforest.records.base import Chunk, Sensitivity
 from dpforest.records.rows import Rows
+from dpforest.trees.answering import AnsweringScore
 from dpforest.trees.boosted.kernels.scores import score_splits
 from dpforest.trees.boosted.parts import FACTOR_STEPS, Siblings
 from dpforest.trees.boosted.queries import LeafSums, LevelSums
@@ -100,7 +101,7 @@ def share_factors(shares: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CountScore:
+class CountScore(AnsweringScore):
     """Score of all splits of every node: how far apart they send the classes.
 
     With C the released class shares of a node, x the class counts of a child less C times its
@@ -137,6 +138,10 @@ class CountScore:
     preference: Preference
     unit: ClassVar[Fraction] = Fraction(1, GRADIENT_STEPS * FACTOR_STEPS)
     score_range: ClassVar[Fraction] = Fraction(2)
+
+    def keep(self, counted: NDArray[np.int64]) -> None:
+        """Sums over nodes, of which those of the next level are made."""
+        self.siblings.totals(self.query, counted)
 
     def rows(self, counted: NDArray[np.int64]) -> Rows:
         """A row a node, a candidate a bin; secret."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dpforest.accounting.releases import PlanError
 from dpforest.records.base import Sensitivity
 from dpforest.records.rows import Rows
+from dpforest.trees.answering import AnsweringScore
 from dpforest.trees.boosted.kernels.histograms import both_siblings
 from dpforest.trees.boosted.kernels.scores import score_splits
 from dpforest.trees.boosted.queries import Additions, LeafSums, LevelSums
@@ -156,7 +157,7 @@ def node_factors(centres: NDArray[np.int64], most: int) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SplitScore:
+class SplitScore(AnsweringScore):
     """Score of all splits of every node: how far they send centred residuals apart.
 
     With C the released centre of a node, x the sum of r - C over a child's records: half the L1
@@ -201,6 +202,10 @@ class SplitScore:
     def score_range(self) -> Fraction:
         """Largest minus smallest change by one record."""
         return self.query.gradients.lattice.score_range
+
+    def keep(self, counted: NDArray[np.int64]) -> None:
+        """Sums over nodes, of which those of the next level are made."""
+        self.siblings.totals(self.query, counted)
 
     def rows(self, counted: NDArray[np.int64]) -> Rows:
         """A row a node, a candidate a bin; secret."""

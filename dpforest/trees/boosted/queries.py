@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.records.base import Chunk, Sensitivity
+from dpforest.trees.answering import AnsweringQuery
 from dpforest.trees.boosted.kernels.histograms import (
     add_node_steps,
     list_bins,
@@ -98,7 +99,7 @@ class BoostedMove:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LevelSums:
+class LevelSums(AnsweringQuery):
     """Sums over the bins of some nodes of a level, and over these nodes, one after the other.
 
     Attributes
@@ -146,8 +147,8 @@ class LevelSums:
         totals *= unit_row(self.gradients.lattice)
         return sums
 
-    def count_nodes(self, chunk: Chunk) -> NDArray[np.int64]:
-        """The same with zeros over bins, which take no time: where no split is drawn anew."""
+    def recount(self, chunk: Chunk, place: int | None) -> NDArray[np.int64]:
+        """The same with zeros over bins, which take no time: no split is drawn anew."""
         _, _, sums = self._of_nodes(chunk, np.zeros)
         totals = self.parted(sums)[1]
         totals *= unit_row(self.gradients.lattice)
@@ -209,7 +210,7 @@ def listed_bins(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LeafSums:
+class LeafSums(AnsweringQuery):
     """Sums of residuals, curvatures and records over the leaves that are counted."""
 
     gradients: Additions

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dpforest.records.base import Chunk, Sensitivity, in_units, rows_of
 from dpforest.records.rows import Rows
 from dpforest.records.table import Table
+from dpforest.trees.answering import AnsweringQuery
 from dpforest.trees.one_shot.kernels.leaf_tables import add_leaf_tables, add_target_tables
 from dpforest.trees.one_shot.kernels.score_tables import (
     add_pair_scores,
@@ -105,7 +106,7 @@ class LeafScoring:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ScoreHistogram:
+class ScoreHistogram(AnsweringQuery):
     """Class counts by bins of the score, shape (B, 2).
 
     Attributes

@@ -7,7 +7,7 @@ bound on a record's residuals grows; that loses half a step a record, far below 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpforest.records.base import Chunk, Sensitivity
 from dpforest.records.rows import Rows
+from dpforest.trees.answering import AnsweringQuery
 from dpforest.trees.random.kernels.slots import slot_tables
 from dpforest.trees.random.trees import RandomTrees
 from dpforest.trees.refitted.design import LEVELS
@@ -123,7 +124,7 @@ class TreeMove:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LeafSums:
+class LeafSums(AnsweringQuery):
     """Residuals and, last, records summed over leaves of trees, shape (m, n_leaves, C + 1).
 
     A record is ``lattice.size`` in the last column. Records are counted for all candidates, though
@@ -160,6 +161,14 @@ class LeafSums:
         tables = slot_tables(*shape, sizes, residuals.shape[0])
         leaf_sums(codes, columns, residuals, *shape, tables, sums)
         sums[:, :, -1] *= self.residuals.lattice.size
+        return sums
+
+    def recount(self, chunk: Chunk, place: int | None) -> NDArray[np.int64]:
+        """Sums of the tree that was picked, where one was, and not of the other candidates."""
+        if place is None:
+            return self.count(chunk)
+        picked = replace(self, trees=self.trees.take([place]))
+        sums: NDArray[np.int64] = picked.count(chunk)[0]
         return sums
 
 
@@ -292,7 +301,7 @@ def gradient_sensitivity(n_features: int, lattice: ResidualLattice) -> Sensitivi
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GradientSums:
+class GradientSums(AnsweringQuery):
     """Sum of x r' over records, shape (p C,), a column's classes together."""
 
     residuals: Residuals

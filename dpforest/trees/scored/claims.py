@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.records.base import Chunk, Sensitivity
+from dpforest.trees.answering import AnsweringQuery
 from dpforest.trees.scored.kernels.confidence import confidence_sums
 from dpforest.trees.scored.queries import Move, ScoreHistory
 
@@ -21,7 +22,7 @@ FALL_STEPS, _MOST_FALL = 2 * STEPS, 2 * STEPS // 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ConfidenceSums:
+class ConfidenceSums(AnsweringQuery):
     """Right answers less claimed ones, and the fall of claims when scores are shorter, shape (2,).
 
     Attributes

@@ -265,7 +265,7 @@ def test_sums_over_nodes_alone_are_those_beside_sums_over_bins(facts_of, table_o
     chunk, growth = Chunk(table_of(facts, 300, seed=6)), growth_of(facts, n_classes)
     for level in range(4):
         query = growth.level()
-        own = query.parted(query.count_nodes(chunk))[1]
+        own = query.parted(query.recount(chunk, None))[1]
         assert np.array_equal(own, query.parted(query.count(chunk))[1]) and own[:, -1].any()
         growth.split(np.full(2**level, 1 + level))
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.records.base import Chunk, Sensitivity
+from dpforest.trees.answering import AnsweringQuery
 from dpforest.trees.curves.in_turn.kernels.features import bin_sums
 from dpforest.trees.random.bins import Bins
 from dpforest.trees.scored.gradients import Gradients
@@ -68,7 +69,7 @@ def counts_sensitivity(n_features: int) -> Sensitivity:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ResidualSums:
+class ResidualSums(AnsweringQuery):
     """Residuals summed over the bins of one feature, shape (n_bins, C).
 
     Attributes
