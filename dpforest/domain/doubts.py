@@ -8,7 +8,7 @@ Held by tests/domain/test_doubts.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -175,41 +175,55 @@ def _known_otherwise(name: str, entry: Any) -> bool:
     return not isinstance(entry, CategoricalFeature) or names_identifier(name, entry)
 
 
+#: What the texts of a categorical feature may be instead, the first that fits.
+_READINGS: tuple[tuple[Callable[[tuple[str, ...]], bool], str], ...] = (
+    (
+        lambda texts: texts == (NO_TEXT,),
+        "no text of it means anything here, as of dates and times; leave it out (on the command "
+        "line: --drop), or turn it into numbers first, such as days since a public date",
+    ),
+    (
+        read_as_numbers,
+        "read as texts, but they look like numbers with decimal commas, separators or units; "
+        "write them with a point alone to have numbers",
+    ),
+    (
+        read_as_days,
+        "read as texts, but they look like dates; write days since a public date to have numbers, "
+        "or leave the column out",
+    ),
+    (
+        nearly_all_numbers,
+        "read as texts, but nearly all of them are numbers; blank what stands for a missing one, "
+        "such as a question mark, to have numbers",
+    ),
+)
+_MAY_BE_CUT = (
+    "as many values as a draft keeps, so some may be lost: complete codes from their book; of "
+    "numbers, blank what stands for a missing one; an identifier or free text teaches nothing and "
+    "tells of single persons, so leave it out (on the command line: --drop)"
+)
+_GAPS = (
+    "some are signs for a missing value; blank them, and allow missing values, unless they are an "
+    "answer of their own"
+)
+
+
+def _doubts_of_texts(name: str, entry: Any, texts: tuple[str, ...]) -> list[str]:
+    """Likeliest fault of texts as a whole, if there is one."""
+    for fits, words in _READINGS if isinstance(entry, CategoricalFeature) else ():
+        if fits(texts):
+            return [words]
+    if len(texts) >= MOST_DRAFTED and not _known_otherwise(name, entry):
+        return [_MAY_BE_CUT]
+    return [_GAPS] if hold_gaps(texts) else []
+
+
 def doubts_of(name: str, entry: Any) -> str:
     """Words on what a drafted entry may have been meant as; none where it reads well."""
     texts: tuple[str, ...] = getattr(entry, "categories", getattr(entry, "texts", ()))
     words = [*_doubts_of_numbers(entry.drafted), *_doubts_of_kind(name, entry)]
-    if isinstance(entry, CategoricalFeature) and texts == (NO_TEXT,):
-        words.append(
-            "no text of it means anything here, as of dates and times; leave it out (on the "
-            "command line: --drop), or turn it into numbers first, such as days since a public date"
-        )
-    elif isinstance(entry, CategoricalFeature) and read_as_numbers(texts):
-        words.append(
-            "read as texts, but they look like numbers with decimal commas, separators or units; "
-            "write them with a point alone to have numbers"
-        )
-    elif isinstance(entry, CategoricalFeature) and read_as_days(texts):
-        words.append(
-            "read as texts, but they look like dates; write days since a public date to have "
-            "numbers, or leave the column out"
-        )
-    elif isinstance(entry, CategoricalFeature) and nearly_all_numbers(texts):
-        words.append(
-            "read as texts, but nearly all of them are numbers; blank what stands for a missing "
-            "one, such as a question mark, to have numbers"
-        )
-    elif len(texts) >= MOST_DRAFTED and not _known_otherwise(name, entry):
-        words.append(
-            "as many values as a draft keeps, so some may be lost: complete codes from their book; "
-            "of numbers, blank what stands for a missing one; an identifier or free text teaches "
-            "nothing and tells of single persons, so leave it out (on the command line: --drop)"
-        )
-    elif hold_gaps(texts):
-        words.append(
-            "some are signs for a missing value; blank them, and allow missing values, unless they "
-            "are an answer of their own"
-        )
+    words += _doubts_of_texts(name, entry, texts)
     if spelt_alike(texts):
         words.append("some differ in case or blanks alone; spell them alike to have one of them")
     if any(LOST_CHARACTER in text for text in (name, *texts)):

@@ -80,6 +80,26 @@ def read_table(X: Any, declared: Sequence[str] | None = None) -> Table:
     ParameterError
         If the table does not have two dimensions.
     """
+    _refuse_other_kinds(X)
+    if not isinstance(X, (np.ndarray, list, tuple)):
+        frame = open_frame(X, declared or ())
+        if frame is not None and (declared is None or frame.shape != (0, 0)):
+            return FrameTable(frame)
+        X = X if frame is None else []
+        if isinstance(X, Mapping):  # numpy would make an array of its names
+            refuse_dimensions(0)
+    read = as_array(X, "X")
+    if isinstance(read, list):
+        return _list_table(read, declared)
+    if declared is not None and read.shape in ((0,), (0, 0)):
+        read = read.reshape(0, len(declared))
+    if read.ndim != 2 and not (read.ndim > 2 and read.dtype == object):
+        refuse_dimensions(read.ndim, _repair_of(X, read.ndim))
+    return ArrayTable(read, _names_of_columns(X, read.shape[1]))
+
+
+def _refuse_other_kinds(X: Any) -> None:
+    """Refuse what is no table, and tables whose cells cannot be read one by one."""
     if isinstance(X, (str, PathLike)):
         raise ParameterTypeError(
             "X",
@@ -99,21 +119,6 @@ def read_table(X: Any, declared: Sequence[str] | None = None) -> Table:
             "Use X.toarray() to convert it to a dense array; leave a one-hot encoder out, since "
             "categories are declared and read as they are",
         )
-    if not isinstance(X, (np.ndarray, list, tuple)):
-        frame = open_frame(X, declared or ())
-        if frame is not None and (declared is None or frame.shape != (0, 0)):
-            return FrameTable(frame)
-        X = X if frame is None else []
-        if isinstance(X, Mapping):  # numpy would make an array of its names
-            refuse_dimensions(0)
-    read = as_array(X, "X")
-    if isinstance(read, list):
-        return _list_table(read, declared)
-    if declared is not None and read.shape in ((0,), (0, 0)):
-        read = read.reshape(0, len(declared))
-    if read.ndim != 2 and not (read.ndim > 2 and read.dtype == object):
-        refuse_dimensions(read.ndim, _repair_of(X, read.ndim))
-    return ArrayTable(read, _names_of_columns(X, read.shape[1]))
 
 
 def _names_of_columns(X: Any, width: int) -> tuple[str, ...] | None:
