@@ -184,13 +184,21 @@ class BudgetAccountant:
     ) -> SequentialScope:
         """Open a sequential scope at the top, numbered if its name is taken.
 
-        See ``Scope.sequential`` for the other parameters; the second ``"fit"`` becomes
-        ``"fit #2"``. With ``max_records_per_unit`` above 1 the scope is charged for a unit that
-        owns so many records (``units``), and the reserve is a unit's.
-
-        ``alone`` is what to reserve where ``reserve`` does not fit and nothing is charged yet:
-        such as the (epsilon, delta) of a certified list. Nothing is granted outside of the scope
-        then, nor after it, unless it is closed before anything was granted in it.
+        Parameters
+        ----------
+        label : str
+            The second ``"fit"`` becomes ``"fit #2"``.
+        reserve : PrivacyLoss, optional
+            As in ``Scope.sequential``, which names the errors too.
+        adaptive : bool
+            As in ``Scope.sequential``.
+        max_records_per_unit : int
+            Above 1 the scope is charged for a unit that owns so many records (``units``), and the
+            reserve is a unit's.
+        alone : PrivacyLoss, optional
+            What to reserve where ``reserve`` does not fit and nothing is charged yet: such as the
+            (epsilon, delta) of a certified list. Nothing is granted outside of the scope then, nor
+            after it, unless it is closed before anything was granted in it.
         """
         alone = None if alone is None else checked_reserve(alone, "alone")
         with self._books.lock:

@@ -183,21 +183,50 @@ class ConsistentClassifier(ClassScores, ClassifierMixin, ConsistentForest):
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Share of the trees that vote for each class, shape (n, n_classes).
+        """Share of the trees that vote for each class.
 
         Of classes that share the first place, one drawn at random has 2**-20 of a vote more, so
         that ``predict`` is always the largest.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+
+        Returns
+        -------
+        ndarray of float64, shape (n, n_classes)
+            Columns in the order of ``classes_``; each row adds up to 1.
         """
         votes = self.forest_votes(X)
         return votes / votes.sum(axis=1, keepdims=True)
 
     def forest_votes(self, X: Any) -> NDArray[np.float64]:
-        """Number of trees that vote for each class, shape (n, n_classes)."""
+        """Number of trees that vote for each class.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+
+        Returns
+        -------
+        ndarray of float64, shape (n, n_classes)
+            Of classes that share the first place, one drawn at random has 2**-20 of a vote more.
+        """
         X = self._numbers(X)
         return self.forest_.votes(X, check_n_jobs(self.n_jobs))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class with the most votes; ties at random by a hash of the record's leaves."""
+        """Class with the most votes; ties at random by a hash of the record's leaves.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Of ``classes_``, and of its dtype.
+        """
         votes = self.forest_votes(X)
         return np.asarray(self.classes_[votes.argmax(axis=1)])
 
@@ -245,7 +274,17 @@ class ConsistentRegressor(RegressorMixin, ConsistentForest):
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Mean of the trees' answers, shape (n,)."""
+        """Mean of the trees' answers.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            In the units of the targets that it was fitted to.
+        """
         X = self._numbers(X)
         return self.forest_.means(X, check_n_jobs(self.n_jobs))
 

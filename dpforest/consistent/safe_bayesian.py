@@ -202,7 +202,17 @@ class SafeBayesianForestClassifier(ClassScores, ClassifierMixin, BaseEstimator):
         return self._mix(X, self._checked_weights())[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Most probable class of each record, shape (n,); ties go to the first in ``classes_``."""
+        """Most probable class of each record; ties go to the first in ``classes_``.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Of ``classes_``, and of its dtype.
+        """
         probability = self.predict_proba(X)
         return np.asarray(self.classes_[probability.argmax(axis=1)])
 

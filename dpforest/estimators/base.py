@@ -298,6 +298,11 @@ class PrivateEstimator(ModelUses, SharedBudget):
     def from_json(cls, source: str | Path) -> Self:
         """Read a model that :meth:`to_json` wrote; it predicts identically.
 
+        Parameters
+        ----------
+        source : str or path
+            The JSON text, or a file that holds it.
+
         Raises
         ------
         ModelFormatError

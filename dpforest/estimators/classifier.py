@@ -117,7 +117,18 @@ class PrivateClassifier(ClassScores, ClassifierMixin, PrivateEstimator):
         return found
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Most probable class of each record, shape (n,)."""
+        """Most probable class of each record; touches released values only and costs nothing.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            Values outside the domain follow fixed public rules; no record is dropped.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Of ``classes_``, and of its dtype.
+        """
         probability = self.predict_proba(X)
         return np.asarray(self.classes_[probability.argmax(axis=1)])
 

@@ -40,7 +40,7 @@ from dpforest.ledger.entries import (
 )
 from dpforest.ledger.facts import cap_facts, domain_digest
 from dpforest.ledger.guarantee_marks import import_mark, settled_mark
-from dpforest.ledger.rules import charge_digest, token_digest
+from dpforest.ledger.rules import token_digest
 from dpforest.ledger.state import DataSetState
 from dpforest.relations import relations_of
 from dpforest.report.guarantee import Status
@@ -296,7 +296,27 @@ class LedgerCore(LedgerBase):
     # -- approvals ----------------------------------------------------------------------
 
     def request(self, data_set: str, charge: Charge, *, entry_id: str | None = None) -> Entry:
-        """Ask owners to approve of a charge; the entry's id names the request."""
+        """Ask owners to approve of a charge.
+
+        Parameters
+        ----------
+        data_set : str
+        charge : Charge
+            Of :meth:`BudgetLedger.charge`, or read from a plan file.
+        entry_id : str, optional
+            UUID of the request.
+
+        Returns
+        -------
+        Entry
+            Its ``id`` names the request: to those who approve of it, and to the reserve.
+
+        Raises
+        ------
+        BudgetExceeded
+            If it stands by a certificate of more than the data set declared.
+        LedgerFrozen, LedgerUnreachable, LedgerDamaged, ParameterError
+        """
         return self._write(data_set, self._body(RequestBody, charge=charge), entry_id)
 
     def approve(
@@ -325,6 +345,13 @@ class LedgerCore(LedgerBase):
         """Take back one's approval of a request that was not used, or a request.
 
         A request is taken back by whoever made it, or by an owner who has not approved of it.
+
+        Parameters
+        ----------
+        data_set, request : str
+        reason : str
+            In words, for the chain.
+        entry_id : str, optional
         """
         checked_id(request, "request", _REQUEST_REPAIR)
         body = self._body(RevokeBody, request=request, reason=reason)

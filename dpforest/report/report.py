@@ -151,6 +151,11 @@ class PrivacyReport(ReportRecord):
     def from_json(cls, text: str) -> PrivacyReport:
         """Read what :meth:`to_json` wrote.
 
+        Parameters
+        ----------
+        text : str
+            The JSON itself, not a file's name.
+
         Raises
         ------
         ModelFormatError
