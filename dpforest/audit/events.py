@@ -200,26 +200,15 @@ def _best_level(
     score: Score, is_first: NDArray[np.bool_], n_test: float, delta: float, alpha: float
 ) -> _Level:
     """The level of a score, and the side of it, with the largest promised bound."""
-    levels = np.unique(score.choose)
-    if levels.size > _MAX_THRESHOLDS:
-        # Equal steps in rank, with all of the extreme ones, where rare events are.
-        edge = _MAX_THRESHOLDS // 4
-        middle = np.linspace(edge, levels.size - edge - 1, _MAX_THRESHOLDS // 2).astype(int)
-        ends = [levels[:edge], levels[middle], levels[-edge:]]
-        levels = np.unique(np.concatenate(ends))
+    levels = _levels_to_try(score.choose)
     first, second = (np.sort(score.choose[who]) for who in (is_first, ~is_first))
     n = min(first.size, second.size)
     best: tuple[float, float, bool, float, float] = (-1.0, 0.0, True, 0.0, 0.0)
     for on_first in (True, False):
-        sides = [
-            sample.size - np.searchsorted(sample, levels) if on_first
-            else np.searchsorted(sample, levels, side="right")
-            for sample in (first, second)
-        ]  # fmt: skip
-        more, less = sides if on_first else sides[::-1]
+        more, less = (first, second) if on_first else (second, first)
         # The best of many levels looks better than it is, so each is taken at its worse end.
-        likely = lower_limit(more, n, _CAUTION) * n_test
-        unlikely = upper_limit(less, n, _CAUTION) * n_test
+        likely = lower_limit(_beyond(more, levels, on_first), n, _CAUTION) * n_test
+        unlikely = upper_limit(_beyond(less, levels, on_first), n, _CAUTION) * n_test
         promised = certified_epsilon(likely, unlikely, n_test, n_test, delta, alpha)
         at = int(promised.argmax())
         if promised[at] > best[0]:
@@ -231,6 +220,25 @@ def _best_level(
     }
     share = max(bounds, key=bounds.__getitem__)
     return _Level(bounds[share], level, on_first, share)
+
+
+def _levels_to_try(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """All values; of many equal steps in rank, and all extreme ones, where rare events are."""
+    levels = np.unique(values)
+    if levels.size <= _MAX_THRESHOLDS:
+        return levels
+    edge = _MAX_THRESHOLDS // 4
+    middle = np.linspace(edge, levels.size - edge - 1, _MAX_THRESHOLDS // 2).astype(int)
+    return np.unique(np.concatenate([levels[:edge], levels[middle], levels[-edge:]]))
+
+
+def _beyond(
+    sample: NDArray[np.float64], levels: NDArray[np.float64], above: bool
+) -> NDArray[np.intp]:
+    """Number of a sorted sample's values from each level on, upward or downward."""
+    if above:
+        return sample.size - np.searchsorted(sample, levels)
+    return np.searchsorted(sample, levels, side="right")
 
 
 def _event_of(score: Score, chosen: _Level, shown: bool) -> ChosenEvent:
