@@ -19,6 +19,7 @@ from dpforest.checks import check_integer
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.ledger.amounts import cap_in_units
+from dpforest.ledger.approvals import charge_digest
 from dpforest.ledger.base import LedgerBase, checked_id
 from dpforest.ledger.entries import (
     VERSION,
@@ -507,7 +508,15 @@ class LedgerCore(LedgerBase):
         return self.write(data_set, body, entry_id, after).entry
 
     def note(self, data_set: str, text: str, *, entry_id: str | None = None) -> Entry:
-        """Write some words into the chain, for people."""
+        """Write some words into the chain, for people.
+
+        Parameters
+        ----------
+        data_set : str
+        text : str
+            At most 1000 printable characters, on one line.
+        entry_id : str, optional
+        """
         return self._write(data_set, self._body(NoteBody, text=text), entry_id)
 
 

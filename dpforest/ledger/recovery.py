@@ -45,6 +45,7 @@ from typing import Any
 from dpforest.accounting.figures import figure_charged
 from dpforest.accounting.rationals import to_rational
 from dpforest.exceptions import ParameterError
+from dpforest.ledger.actors import check_owner
 from dpforest.ledger.amounts import fraction_of, to_units
 from dpforest.ledger.attestations import Attestation, Spend, read_attestations, spend_of
 from dpforest.ledger.base import ChainGrown
@@ -55,7 +56,6 @@ from dpforest.ledger.entries import CheckpointBody, Kind
 from dpforest.ledger.exporting import extend, is_prefix
 from dpforest.ledger.guarantee_marks import all_marked
 from dpforest.ledger.needs import Need, counted, kept_need, need_of
-from dpforest.ledger.rules import check_owner
 from dpforest.ledger.store import Store
 from dpforest.ledger.words import several
 

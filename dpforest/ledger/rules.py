@@ -3,7 +3,9 @@
 :func:`applied` is pure. It is asked before an entry is written, and a whole chain can be gone
 through with it again. Whatever it refuses was not written, so nothing was charged.
 
-The rules of charges, with their claim and its proof, are in :mod:`dpforest.ledger.charges`.
+The rules of charges, with their claim and its proof, are in :mod:`dpforest.ledger.charges`, those
+of approvals in :mod:`dpforest.ledger.approvals`, and of who may write which entry in
+:mod:`dpforest.ledger.actors`.
 
 Held by tests/ledger/test_rules.py and tests/ledger/test_bad_input.py.
 """
@@ -13,16 +15,16 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from dpforest.accounting.figures import figure_cap, figure_charged
-from dpforest.exceptions import ApprovalMissing, LedgerFrozen, ParameterError
+from dpforest.exceptions import ParameterError
+from dpforest.ledger.actors import check_actor, check_key, check_owner
 from dpforest.ledger.amounts import fraction_of
+from dpforest.ledger.approvals import approved, request_used, requested, revoked, with_request
 from dpforest.ledger.charges import charged, check_charge, shifted
 from dpforest.ledger.entries import (
-    ApproveBody,
     BlockBody,
-    Charge,
     CheckpointBody,
     Entry,
     ImportBody,
@@ -30,27 +32,14 @@ from dpforest.ledger.entries import (
     NoteBody,
     OpenBody,
     PolicyBody,
-    RequestBody,
     ReserveBody,
-    RevokeBody,
     SettleBody,
     StartBody,
     VoidBody,
     damaged,
 )
 from dpforest.ledger.guarantee_marks import marked
-from dpforest.ledger.state import Block, DataSetState, OpenReserve, Pending
-from dpforest.ledger.words import BY_THE_SAME, several
-from dpforest.report.digests import digest_of
-
-T = TypeVar("T")
-
-#: Requests that may be open at a time; the state holds them all.
-MOST_REQUESTS = 1000
-
-#: Kinds that only owners write, and those that a frozen data set takes.
-_OF_OWNERS = {Kind.POLICY, Kind.BLOCK, Kind.APPROVE, Kind.IMPORT, Kind.CHECKPOINT}
-_WHILE_FROZEN = {Kind.IMPORT, Kind.CHECKPOINT, Kind.NOTE}
+from dpforest.ledger.state import Block, DataSetState, OpenReserve, put
 
 
 def applied(state: DataSetState | None, entry: Entry) -> DataSetState:
@@ -77,7 +66,7 @@ def applied(state: DataSetState | None, entry: Entry) -> DataSetState:
         return _opened(entry, entry.body)
     if state is None:
         raise damaged("its first entry does not open it", data_set=entry.data_set)
-    _check_actor(state, entry)
+    check_actor(state, entry)
     after = _RULES[entry.kind](state, entry, entry.body)
     return after.model_copy(update={"number": entry.number, "time": entry.time})
 
@@ -101,7 +90,7 @@ def _opened(entry: Entry, body: OpenBody) -> DataSetState:
         owners=body.owners,
         approvals=body.approvals,
     )
-    _check_key(state, entry)
+    check_key(state, entry)
     return state
 
 
@@ -111,49 +100,6 @@ def _check_approvals(approvals: int, owners: dict[str, str]) -> None:
             "approvals", approvals,
             "must be less than the number of owners, since nobody approves of what he asks for",
             "Ask for fewer approvals, or name more owners",
-        )  # fmt: skip
-
-
-# -- actors ----------------------------------------------------------------------------
-
-
-def _check_actor(state: DataSetState, entry: Entry) -> None:
-    _check_key(state, entry)
-    if state.frozen and entry.kind not in _WHILE_FROZEN:
-        raise LedgerFrozen(
-            f"the data set is frozen ({state.why_frozen})",
-            "One of its owners gives the reports that people hold: `dpforest ledger recover "
-            "DATA_SET --witness FILE …`, or ledger.recover(data_set, witnesses=[…])",
-            state.facts.ledger,
-            state.name,
-        )
-    if entry.kind in _OF_OWNERS or (state.frozen and entry.kind is Kind.NOTE):
-        check_owner(state, entry.actor)
-
-
-def _check_key(state: DataSetState, entry: Entry) -> None:
-    """An owner whose key is known signs; nobody else writes in that name."""
-    key = state.owners.get(entry.actor, "")
-    if key and entry.key != key:
-        raise ParameterError(
-            "signer", entry.key or None, f"is not the key of owner {entry.actor!r}",
-            "Open the ledger with that owner's signer, or as another actor",
-        )  # fmt: skip
-
-
-def check_owner(state: DataSetState, actor: str) -> None:
-    """Refuse what only owners do.
-
-    Raises
-    ------
-    ParameterError
-        If the actor is no owner; it names some who are.
-    """
-    if actor not in state.owners:
-        names = ", ".join(map(repr, list(state.owners)[:10]))
-        raise ParameterError(
-            "actor", actor, f"must be an owner of data set {state.name!r} for this",
-            f"Ask one of them ({names})",
         )  # fmt: skip
 
 
@@ -270,125 +216,13 @@ def _block(state: DataSetState, entry: Entry, body: BlockBody) -> DataSetState:
     return state.model_copy(update={"blocks": blocks, "blocks_by": body.by})
 
 
-# -- approvals -------------------------------------------------------------------------
-
-
-def approved_content(charge: Charge) -> Charge:
-    """A charge as it is approved of: without its list of releases, which follows from the plans."""
-    return charge.model_copy(update={"releases": ()})
-
-
-def charge_digest(charge: Charge) -> str:
-    """Digest by which owners approve of a charge."""
-    return digest_of(approved_content(charge).model_dump(mode="json"))
-
-
-def _request(state: DataSetState, entry: Entry, body: RequestBody) -> DataSetState:
-    check_charge(state, body.charge)
-    if len(state.requests) >= MOST_REQUESTS:
-        raise ParameterError(
-            "request", entry.id, f"would be one of more than {MOST_REQUESTS} that are open",
-            "Let some be revoked by those who made them, or by an owner",
-        )  # fmt: skip
-    pending = Pending(actor=entry.actor, charge=approved_content(body.charge))
-    return _with_request(state, entry.id, pending)
-
-
-def _put(named: dict[str, T], name: str, value: T | None) -> dict[str, T]:
-    """The same, with another value under a name; None takes the name out."""
-    others = {other: one for other, one in named.items() if other != name}
-    return others if value is None else {**others, name: value}
-
-
-def _with_request(state: DataSetState, name: str, pending: Pending | None) -> DataSetState:
-    return state.model_copy(update={"requests": _put(state.requests, name, pending)})
-
-
-def _pending(state: DataSetState, request: str) -> Pending:
-    if request not in state.requests:
-        raise ParameterError(
-            "request", request, f"is no open request of data set {state.name!r}",
-            "It was used up, revoked or never made: make a request, and use the id it returns",
-        )  # fmt: skip
-    return state.requests[request]
-
-
-def _approve(state: DataSetState, entry: Entry, body: ApproveBody) -> DataSetState:
-    pending = _pending(state, body.request)
-    if pending.actor == entry.actor:
-        raise ParameterError(
-            "actor", entry.actor, "made this request, and nobody approves of his own",
-            "Ask another owner",
-        )  # fmt: skip
-    if entry.actor in pending.approvals:
-        raise ParameterError(
-            "request", body.request, f"was approved by {entry.actor!r} before", "Ask another owner"
-        )
-    if body.charge != charge_digest(pending.charge):
-        raise ParameterError(
-            "charge", body.charge, "is the digest of another plan or price than the request's",
-            "Look at the request, and approve of the digest that it has",
-        )  # fmt: skip
-    approvals = (*pending.approvals, entry.actor)
-    return _with_request(state, body.request, pending.model_copy(update={"approvals": approvals}))
-
-
-def _revoke(state: DataSetState, entry: Entry, body: RevokeBody) -> DataSetState:
-    pending = _pending(state, body.request)
-    if entry.actor == pending.actor:
-        return _with_request(state, body.request, None)
-    if entry.actor not in pending.approvals:
-        # So that nobody's requests keep out those of all others.
-        check_owner(state, entry.actor)
-        return _with_request(state, body.request, None)
-    left = tuple(name for name in pending.approvals if name != entry.actor)
-    return _with_request(state, body.request, pending.model_copy(update={"approvals": left}))
-
-
-def _approved(state: DataSetState, actor: str, body: ReserveBody) -> Pending | None:
-    """The request that a reserve uses up, if it needs or names one."""
-    if not body.request and not state.approvals:
-        return None
-    if not body.request:
-        raise _missing(state, f"a fit needs the approval of {state.approvals} of its owners")
-    pending = _pending(state, body.request)
-    asked = approved_content(body.charge)
-    fields = [n for n in Charge.model_fields if getattr(asked, n) != getattr(pending.charge, n)]
-    if fields:
-        rule = f"request {body.request} is of another plan: {', '.join(fields)}"
-        raise _missing(state, rule, _AS_ASKED if "parts" in fields else _ASK)
-    if actor != pending.actor:
-        raise _missing(state, f"request {body.request} was made by {pending.actor!r}")
-    # Whoever is no owner any more approves of nothing.
-    given = [n for n in pending.approvals if n in state.owners]
-    if len(given) < state.approvals:
-        more = state.approvals - len(given)
-        raise _missing(
-            state,
-            f"request {body.request} has {len(given)} of {several(state.approvals, 'approval')}",
-            f"Wait until {several(more, 'more owner approves', 'more owners approve')} of it",
-        )  # fmt: skip
-    return pending
-
-
-_ASK = "Make a request of this very plan, and let owners other than yourself approve of it"
-_AS_ASKED = (
-    f"Reserve the very fits that were asked for, with the same settings{BY_THE_SAME}; or make a "
-    "request of this plan, and let owners other than yourself approve of it"
-)
-
-
-def _missing(state: DataSetState, rule: str, repair: str = _ASK) -> ApprovalMissing:
-    return ApprovalMissing(rule, repair, state.facts.ledger, state.name)
-
-
 # -- reserves --------------------------------------------------------------------------
 
 
 def _reserve(state: DataSetState, entry: Entry, body: ReserveBody) -> DataSetState:
     charge = body.charge
     check_charge(state, charge)
-    pending = _approved(state, entry.actor, body)
+    pending = request_used(state, entry.actor, body)
     after, amount = charged(state, entry.actor, charge)
     held = OpenReserve(
         actor=entry.actor,
@@ -400,13 +234,13 @@ def _reserve(state: DataSetState, entry: Entry, body: ReserveBody) -> DataSetSta
         pending=pending,
     )
     if pending is not None:
-        after = _with_request(after, body.request, None)
+        after = with_request(after, body.request, None)
     alone = entry.id if charge.alone else state.alone
     return _with_reserve(after, entry.id, held).model_copy(update={"alone": alone})
 
 
 def _with_reserve(state: DataSetState, name: str, held: OpenReserve | None) -> DataSetState:
-    return state.model_copy(update={"reserves": _put(state.reserves, name, held)})
+    return state.model_copy(update={"reserves": put(state.reserves, name, held)})
 
 
 def _held(state: DataSetState, reserve: str) -> OpenReserve:
@@ -474,7 +308,7 @@ def _void(state: DataSetState, entry: Entry, body: VoidBody) -> DataSetState:
     )
     if held.pending is not None:
         # It was approved of, and nothing came of it.
-        after = _with_request(after, held.request, held.pending)
+        after = with_request(after, held.request, held.pending)
     return after.model_copy(update={"alone": "" if state.alone == body.reserve else state.alone})
 
 
@@ -547,9 +381,9 @@ def _note(state: DataSetState, entry: Entry, body: NoteBody) -> DataSetState:
 _RULES: dict[Kind, Callable[[DataSetState, Entry, Any], DataSetState]] = {
     Kind.POLICY: _policy,
     Kind.BLOCK: _block,
-    Kind.REQUEST: _request,
-    Kind.APPROVE: _approve,
-    Kind.REVOKE: _revoke,
+    Kind.REQUEST: requested,
+    Kind.APPROVE: approved,
+    Kind.REVOKE: revoked,
     Kind.RESERVE: _reserve,
     Kind.START: _start,
     Kind.SETTLE: _settle,

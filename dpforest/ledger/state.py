@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import ValidationError
 
@@ -30,6 +30,8 @@ from dpforest.ledger.entries import (
 )
 from dpforest.report.digests import canonical_bytes
 from dpforest.strict_json import parse_object
+
+T = TypeVar("T")
 
 
 class Block(Frozen):
@@ -223,3 +225,9 @@ def read_state(text: str, data_set: str = "") -> DataSetState:
         return DataSetState.model_validate(parse_object(text, refuse))
     except ValidationError:
         raise refuse("it is not a state") from None
+
+
+def put(named: dict[str, T], name: str, value: T | None) -> dict[str, T]:
+    """The same, with another value under a name; None takes the name out."""
+    others = {other: one for other, one in named.items() if other != name}
+    return others if value is None else {**others, name: value}

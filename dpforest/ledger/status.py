@@ -9,9 +9,9 @@ from dpforest.accounting.figures import figure_cap, figure_down, figure_up
 from dpforest.accounting.frozen import Frozen
 from dpforest.accounting.rationals import parse_amount
 from dpforest.ledger.amounts import Units, fraction_of
+from dpforest.ledger.approvals import charge_digest
 from dpforest.ledger.entries import Entry, OpenBody
 from dpforest.ledger.guarantee_marks import count_marks, marks_words
-from dpforest.ledger.rules import charge_digest
 from dpforest.ledger.state import DataSetState, OpenReserve, Pending
 
 

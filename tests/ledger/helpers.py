@@ -13,10 +13,11 @@ from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.rationals import exact_text
 from dpforest.ledger import BudgetLedger, Charge, Part, Signer, to_units
 from dpforest.ledger import entries as e
+from dpforest.ledger.approvals import charge_digest
 from dpforest.ledger.chain import End, Statement, linked
 from dpforest.ledger.entries import Repeated
 from dpforest.ledger.facts import cap_facts, domain_digest
-from dpforest.ledger.rules import charge_digest, token_digest
+from dpforest.ledger.rules import token_digest
 
 DOMAIN = Domain(features={"age": (17, 90), "sex": ["Female", "Male"]}, classes=["no", "yes"])
 PLAN = "ab" * 32

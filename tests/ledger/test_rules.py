@@ -10,7 +10,8 @@ import pytest
 from dpforest.exceptions import ApprovalMissing, BudgetExceeded, LedgerFrozen, ParameterError
 from dpforest.ledger import entries as e
 from dpforest.ledger.amounts import cap_in_units, to_units
-from dpforest.ledger.rules import MOST_REQUESTS, charge_digest, token_digest
+from dpforest.ledger.approvals import MOST_REQUESTS, charge_digest
+from dpforest.ledger.rules import token_digest
 
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 NOBODY = "00000000-0000-4000-8000-000000000001"
