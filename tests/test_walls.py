@@ -156,7 +156,8 @@ def test_what_is_free_is_no_breach():
         "from dpforest.mechanisms.lattice import draw_below\n"
         "from dpforest.mechanisms.streamed import Envelope, Family\n"
         "from dpforest.mechanisms.entropy import RandomSource\n"
-        "from dpforest.records.base import ClassCounts, Released\n"
+        "from dpforest.records.base import Released\n"
+        "from dpforest.records.counts import ClassCounts\n"
         "counts = bridge.ask(ClassCounts(), 'prior').noised('prior')\n"
     )
     assert breaches("learners/some/learner", text) == set()

@@ -29,7 +29,8 @@ from dpforest.estimators.fit_plan import (
 from dpforest.estimators.forecast import forecast, teaches
 from dpforest.exceptions import LargeDeltaWarning, LargeEpsilonWarning, WeakSignalWarning
 from dpforest.mechanisms.entropy import RandomSource
-from dpforest.records.base import RecordCount, Records
+from dpforest.records.base import Records
+from dpforest.records.counts import RecordCount
 from dpforest.report.guarantee import MOST_EPSILON
 from dpforest.searches import warn_in_search
 from dpforest.trees.base import Learner, TableFacts

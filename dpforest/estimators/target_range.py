@@ -17,7 +17,8 @@ from dpforest.bridge import Bridge
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.estimators.fit_plan import RANGE_ROLE, FitPlan
 from dpforest.mechanisms.entropy import RandomSource
-from dpforest.records.base import MappedRecords, Records, Released, TargetSpans
+from dpforest.records.base import MappedRecords, Records, Released
+from dpforest.records.counts import TargetSpans
 from dpforest.records.mappings import Rescaled, Tossed
 
 #: Cells of equal width between the declared bounds, and halvings of the first and the last one:

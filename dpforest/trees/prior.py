@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpforest.accounting.releases import Release, Round, once
 from dpforest.bridge import Bridge
-from dpforest.records.base import ClassCounts
+from dpforest.records.counts import ClassCounts
 from dpforest.trees.base import PRIOR_ROLE, prior_text
 from dpforest.trees.priced_events import count_noise
 

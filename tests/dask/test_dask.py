@@ -50,7 +50,8 @@ from dpforest.dask.workers import (  # noqa: E402
 )
 from dpforest.domain.encoder import DomainEncoder  # noqa: E402
 from dpforest.exceptions import ParameterTypeError  # noqa: E402
-from dpforest.records.base import Chunk, ClassCounts, RecordCount, reveal  # noqa: E402
+from dpforest.records.base import Chunk, reveal  # noqa: E402
+from dpforest.records.counts import ClassCounts, RecordCount  # noqa: E402
 from dpforest.records.streams.passes import empty_table, new_key  # noqa: E402
 
 pytestmark = [

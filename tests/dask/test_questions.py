@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from dpforest.dask.questions import PACKET, Questions, opened
-from dpforest.records.base import ClassCounts, MappedQuery
+from dpforest.records.base import MappedQuery
+from dpforest.records.counts import ClassCounts
 from dpforest.trees.random.trees import RandomTrees
 from dpforest.trees.refitted.queries import LeafSums, ResidualLattice, Residuals, TreeMove
 from dpforest.trees.scored.queries import ScoreHistory

@@ -18,7 +18,8 @@ from dpforest.domain.targets import TARGET_STEPS
 from dpforest.estimators.fit_plan import RANGE_ROLE
 from dpforest.estimators.target_range import EDGES, N_CELLS, find_range, release_target_range
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.records.base import Chunk, MemoryRecords, TargetSpans
+from dpforest.records.base import Chunk, MemoryRecords
+from dpforest.records.counts import TargetSpans
 from dpforest.records.table import Table
 
 steps = st.integers(0, TARGET_STEPS)

@@ -18,16 +18,13 @@ from dpforest.domain.targets import TARGET_STEPS
 from dpforest.records import base as counting
 from dpforest.records.base import (
     Chunk,
-    ClassCounts,
-    CodeCounts,
     MappedRecords,
     MemoryRecords,
-    RecordCount,
-    TargetSpans,
     WatchedRecords,
     reveal,
     slices,
 )
+from dpforest.records.counts import ClassCounts, CodeCounts, RecordCount, TargetSpans
 from dpforest.records.table import Table
 
 

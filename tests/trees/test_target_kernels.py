@@ -17,7 +17,8 @@ from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.accounting.releases import LearnerBudget, PlanError
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.records.base import Chunk, ClassCounts, MemoryRecords, reveal
+from dpforest.records.base import Chunk, MemoryRecords, reveal
+from dpforest.records.counts import ClassCounts
 from dpforest.records.table import Table
 from dpforest.trees.base import TableFacts
 from dpforest.trees.one_shot import OneShotForest

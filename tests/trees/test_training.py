@@ -11,7 +11,8 @@ from dpforest.accounting import BudgetAccountant, GeometricNoise
 from dpforest.accounting.releases import Plan, Release, Round, Step, loss_of, once
 from dpforest.bridge import PlanError
 from dpforest.mechanisms.entropy import SeededSource
-from dpforest.records.base import MemoryRecords, RecordCount
+from dpforest.records.base import MemoryRecords
+from dpforest.records.counts import RecordCount
 from dpforest.records.table import Table
 from dpforest.trees.training import train_on
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.bridge import Bridge
-from dpforest.records.base import Chunk, ClassCounts, Records, Released, Secret
+from dpforest.records.base import Chunk, Records, Released, Secret
+from dpforest.records.counts import ClassCounts
 from dpforest.trees.base import TableFacts
 from dpforest.trees.random.bins import ordered_counts, released_bins
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge
-from dpforest.records.base import ClassCounts, TargetSpans
+from dpforest.records.counts import ClassCounts, TargetSpans
 from dpforest.trees.base import TableFacts
 from dpforest.trees.one_shot.calibration import (
     SPREAD,

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.records.base import Chunk, Sensitivity, in_units, rows_of
+from dpforest.records.base import Chunk, Sensitivity, rows_of
+from dpforest.records.counts import in_units
 from dpforest.records.rows import Rows
 from dpforest.records.table import Table
 from dpforest.trees.answering import AnsweringQuery

@@ -17,7 +17,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.records.base import Chunk, CodeCounts, Sensitivity
+from dpforest.records.base import Chunk, Sensitivity
+from dpforest.records.counts import CodeCounts
 
 #: Neighbours that are counted together.
 FAN = 16

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.bridge import Bridge
-from dpforest.records.base import ClassCounts, Released
+from dpforest.records.base import Released
+from dpforest.records.counts import ClassCounts
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.rules.directions import Directions, RuleNode
 from dpforest.trees.rules.family import Branch, FamilyWeights

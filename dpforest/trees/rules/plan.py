@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
 from dpforest.accounting.releases import LearnerBudget, Plan, Release, once
-from dpforest.records.base import ClassCounts
+from dpforest.records.counts import ClassCounts
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.rules.queries import LEAF_COUNTS_SENSITIVITY, TreesOfHeightTwo
 from dpforest.trees.rules.settings import MANY_CLASSES, RulesSettings

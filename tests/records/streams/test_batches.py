@@ -18,7 +18,8 @@ from dpforest import (
     StreamError,
 )
 from dpforest.domain import DomainEncoder, values
-from dpforest.records.base import ClassCounts, reveal
+from dpforest.records.base import reveal
+from dpforest.records.counts import ClassCounts
 from dpforest.records.streams.base import Stream
 from dpforest.records.streams.passes import Batch, StreamedRecords
 from dpforest.streams import BatchStream

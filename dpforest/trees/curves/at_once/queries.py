@@ -10,7 +10,7 @@ import numpy as np
 
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.objective import LARGEST_CURVATURE, Calibration, ClippedLosses
-from dpforest.records.base import in_units
+from dpforest.records.counts import in_units
 from dpforest.records.table import Table
 from dpforest.trees.curves.at_once.columns import CurveColumns
 
