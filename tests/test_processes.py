@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import sys
 import threading
 from contextlib import contextmanager
 
@@ -92,10 +93,15 @@ def test_a_fit_of_a_child_ends_though_the_parent_was_listing_one_of_its_own():
         assert in_a_child(fit_of_its_own) == "holds"
 
 
-def test_a_fit_is_refused_where_the_parent_was_compiling():
+@pytest.mark.parametrize("loaded", [True, False], ids=["after a fit", "before any"])
+def test_a_fit_is_refused_where_the_parent_was_compiling(loaded, monkeypatch):
+    fit_of_its_own()
+    if not loaded:  # somebody else's code is compiled
+        monkeypatch.delitem(sys.modules, "dpforest.kernels.compiling")
     with held_by_another_thread(global_compiler_lock):
         told, spent = in_a_child(refused_fit)
     assert "nothing was charged" in told and "spawn" in told and spent == 0
+    monkeypatch.undo()
     # Here, and in a child that is forked at another time, all is well.
     assert refused_fit()[0] == "fitted" == in_a_child(refused_fit)[0]
 

@@ -67,7 +67,7 @@ def _load_kernels() -> None:
 def _note_fork() -> None:
     """Ask in a child, whose only thread this is, if anything can be compiled in it."""
     global _is_cut_off
-    if _COMPILING in sys.modules:
+    if "numba.core.compiler_lock" in sys.modules:  # loaded, be it by somebody else
         _is_cut_off = import_module(_COMPILING).is_compiling_elsewhere()
 
 

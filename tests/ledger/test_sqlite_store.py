@@ -401,8 +401,10 @@ def test_a_ledger_that_took_the_place_of_another_is_left_as_it_was(store, path, 
     store.close()
     opened(tmp_path / "other.ledger", create=True).close()
     os.replace(tmp_path / "other.ledger", path)
+    before = path.read_bytes()
     with pytest.raises(LedgerUnreachable, match="another ledger stands at this place"):
         store.rows("claims")
+    assert path.read_bytes() == before and not os.path.exists(f"{path}-wal")
     opened(path).close()
 
 
