@@ -372,6 +372,8 @@ def test_neither_does_a_fit_s_check_look_at_labels():
     BatchStream([(X, y)]).check(DOMAIN.feature_names)
 
 
+# Types of labels that hold nothing are told of before a fit is charged.
+@pytest.mark.filterwarnings("ignore::dpforest.exceptions.UndeclaredLabelsWarning")
 def test_whole_fits_with_each_of_them_are_charged_once():
     accountant = BudgetAccountant(10_000)
     columns = [*COLUMNS.values(), *(column for _, column in TIMES)]
