@@ -12,7 +12,7 @@ from dpforest.accounting.releases import LearnerBudget, Plan, Release, once
 from dpforest.records.counts import ClassCounts
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.rules.queries import LEAF_COUNTS_SENSITIVITY, TreesOfHeightTwo
-from dpforest.trees.rules.settings import MANY_CLASSES, RulesSettings
+from dpforest.trees.rules.settings import MANY_CLASSES, SEVERAL_CLASSES, RulesSettings
 
 OWNER = "rules"
 COUNT_ROLE = "leaf counts"
@@ -247,7 +247,7 @@ def _whence(shape: RulesShape) -> str:
 def family_size(
     facts: TableFacts, settings: RulesSettings, signal: float, n_stages: int
 ) -> FamilySize:
-    """The largest family whose fit stays below ``work`` and ``pair_work`` elementary steps."""
+    """The largest family whose fit stays below the elementary steps that settings allow."""
     n_sums, n_cuts = settings.n_sums, settings.n_cuts
     if facts.n_classes > MANY_CLASSES:
         n_sums = min(n_sums, settings.n_sums_of_very_many)
@@ -258,7 +258,7 @@ def family_size(
         size = replace(size, n_cuts=size.n_cuts // 2) if many else size.with_fewer_directions()
     if signal >= settings.much_signal:
         size = replace(size, n_sums=min(size.n_sums, settings.n_sums_of_much))
-    while size.n_sums > 8 and n_stages * _pair_work(facts, size) > settings.pair_work:
+    while size.n_sums > 8 and _has_many_pairs(facts, settings, size, n_stages):
         size = size.with_fewer_cuts(_FEWEST_CUTS)
     return size
 
@@ -269,15 +269,23 @@ def _work(facts: TableFacts, size: FamilySize) -> float:
     return directions**2 * (facts.approximate_rows or 1e3) + cuts**2 * 2 * facts.n_classes
 
 
-def _pair_work(facts: TableFacts, size: FamilySize) -> float:
-    """Rough number of steps of a stage: those of pairs with a cut of a single feature.
+def _has_many_pairs(
+    facts: TableFacts, settings: RulesSettings, size: FamilySize, n_stages: int
+) -> bool:
+    """True if the stages' pairs of cuts take too long, where each cut parts records in its own way.
 
-    Where many features are fine all cuts part records differently. Sums of few features do not,
-    nor do most cuts in the small cells of later stages, so they are left out.
+    Where many features are fine they do. Most sums of few features do not, nor do most cuts in the
+    small cells of later stages. So pairs with a cut of a single feature are counted, and all pairs
+    of several classes alone, of which each pair takes long. From the fourth on stages have cells
+    that are smaller still.
     """
     records = min(facts.approximate_rows or 1e3, _MANY_RECORDS)
+    of_a_pair = min(n_stages, _FIRST_STAGES) * (facts.n_classes + records / _RECORDS_A_CLASS)
     _, of_singles, cuts = _numbers(facts, size)
-    return of_singles * cuts * (facts.n_classes + records / _RECORDS_A_CLASS)
+    has_several = facts.n_classes >= SEVERAL_CLASSES
+    of_several = cuts**2 * of_a_pair if has_several else 0.0
+    most, most_of_several = settings.pair_work, settings.pair_work_of_several
+    return of_singles * cuts * of_a_pair > most or of_several > most_of_several
 
 
 def _numbers(facts: TableFacts, size: FamilySize) -> tuple[float, float, float]:

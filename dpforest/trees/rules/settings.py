@@ -95,6 +95,8 @@ class RulesSettings:
     pair_work : float
         Largest number of steps that all stages' pairs with a cut of a single feature take, where
         each parts the records in a way of its own; many ordered features have fewer cuts each.
+    pair_work_of_several : float
+        The same of all pairs, of ``SEVERAL_CLASSES`` and more.
     fourth_signal : float
         From here on a fourth stage is drawn where leaves are counted before each.
     further_signals_of_many, further_signals_of_very_many : tuple of float
@@ -143,6 +145,7 @@ class RulesSettings:
     most_weight: int = 16
     work: float = 1.2e9
     pair_work: float = 2e8
+    pair_work_of_several: float = 3.3e8
     fourth_signal: float = 6000.0
     second_signal_of_several: float = 150.0
     third_signal_of_several: float = 700.0
@@ -189,6 +192,7 @@ class RulesSettings:
             "rare_odds_of_cell",
             "work",
             "pair_work",
+            "pair_work_of_several",
         ):
             check_limit(getattr(self, name), name, above_nothing=True)
         check_number(self.rare_power, "rare_power", 0, 10)

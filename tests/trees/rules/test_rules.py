@@ -165,7 +165,8 @@ def test_fewer_sums_are_offered_where_the_budget_is_large(signal, n_sums, facts_
     [
         # as many cuts as ever: few features, or binary ones
         (60, 2, 3, (200, 800, 15)), (-1500, 2, 3, (200, 800, 15)), (400, 2, 1, (200, 800, 15)),
-        (400, 2, 3, (200, 800, 8)), (64, 10, 3, (200, 800, 15)), (200, 5, 3, (200, 800, 11)),
+        (400, 2, 3, (200, 800, 8)), (64, 10, 3, (200, 800, 11)), (64, 7, 3, (200, 800, 15)),
+        (200, 5, 3, (200, 800, 11)),
         # no fewer than seven, then fewer directions
         (400, 10, 3, (64, 261, 7)), (5000, 10, 3, (64, 261, 7)),
     ],
@@ -176,7 +177,7 @@ def test_many_ordered_features_have_fewer_cuts(n_features, n_classes, n_stages, 
     settings = RulesSettings(work=1e18)
     found = family_size(facts, settings, 2000, n_stages)
     assert (found.n_sums, found.n_singles, found.n_cuts) == expected
-    more = RulesSettings(work=1e18, pair_work=1e18)
+    more = RulesSettings(work=1e18, pair_work=1e18, pair_work_of_several=1e18)
     assert family_size(facts, more, 2000, n_stages).n_cuts == 15
     assert family_size(facts, settings, 2000, n_stages + 3).n_cuts <= found.n_cuts
 
