@@ -252,25 +252,55 @@ def family_size(
     if facts.n_classes > MANY_CLASSES:
         n_sums = min(n_sums, settings.n_sums_of_very_many)
         n_cuts = min(n_cuts, settings.n_cuts_of_very_many)
-    size = FamilySize(n_sums, 4 * n_sums, n_cuts)
-    while size.n_sums > 8 and _work(facts, size) > settings.work:
+    size, singles = FamilySize(n_sums, 4 * n_sums, n_cuts), _Singles.of(facts)
+    while size.n_sums > 8 and _work(facts, singles, size) > settings.work:
         many = size.n_cuts > 16
         size = replace(size, n_cuts=size.n_cuts // 2) if many else size.with_fewer_directions()
     if signal >= settings.much_signal:
         size = replace(size, n_sums=min(size.n_sums, settings.n_sums_of_much))
-    while size.n_sums > 8 and _has_many_pairs(facts, settings, size, n_stages):
+    while size.n_sums > 8 and _has_many_pairs(facts, singles, settings, size, n_stages):
         size = size.with_fewer_cuts(_FEWEST_CUTS)
     return size
 
 
-def _work(facts: TableFacts, size: FamilySize) -> float:
+@dataclass(frozen=True, slots=True)
+class _Singles:
+    """Directions of single features that a table has, which families offer all or a part of.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Declared codes of each ordered feature, which is one direction.
+    n_values : int
+        Declared values of all other features: each against the rest is a direction of one cut.
+    """
+
+    sizes: tuple[int, ...]
+    n_values: int
+
+    @classmethod
+    def of(cls, facts: TableFacts) -> _Singles:
+        sizes = [facts.declared_codes(f).size for f in range(facts.n_features)]
+        paired = list(zip(sizes, facts.ordered, strict=True))
+        ordered = tuple(n for n, is_ordered in paired if is_ordered)
+        return cls(ordered, sum(n for n, is_ordered in paired if not is_ordered))
+
+    def numbers(self, size: FamilySize) -> tuple[float, float, float]:
+        """Directions that a family has, cuts of its single features, and all cuts."""
+        n_directions = len(self.sizes) + self.n_values
+        kept = min(1.0, size.n_singles / max(n_directions, 1))
+        of_singles = kept * (self.n_values + sum(min(n - 1, size.n_cuts) for n in self.sizes))
+        return kept * n_directions + size.n_sums, of_singles, of_singles + size.n_sums * size.n_cuts
+
+
+def _work(facts: TableFacts, singles: _Singles, size: FamilySize) -> float:
     """Rough number of steps: a record a pair of directions, and every pair of cuts."""
-    directions, _, cuts = _numbers(facts, size)
+    directions, _, cuts = singles.numbers(size)
     return directions**2 * (facts.approximate_rows or 1e3) + cuts**2 * 2 * facts.n_classes
 
 
 def _has_many_pairs(
-    facts: TableFacts, settings: RulesSettings, size: FamilySize, n_stages: int
+    facts: TableFacts, singles: _Singles, settings: RulesSettings, size: FamilySize, n_stages: int
 ) -> bool:
     """True if the stages' pairs of cuts take too long, where each cut parts records in its own way.
 
@@ -281,21 +311,8 @@ def _has_many_pairs(
     """
     records = min(facts.approximate_rows or 1e3, _MANY_RECORDS)
     of_a_pair = min(n_stages, _FIRST_STAGES) * (facts.n_classes + records / _RECORDS_A_CLASS)
-    _, of_singles, cuts = _numbers(facts, size)
+    _, of_singles, cuts = singles.numbers(size)
     has_several = facts.n_classes >= SEVERAL_CLASSES
     of_several = cuts**2 * of_a_pair if has_several else 0.0
     most, most_of_several = settings.pair_work, settings.pair_work_of_several
     return of_singles * cuts * of_a_pair > most or of_several > most_of_several
-
-
-def _numbers(facts: TableFacts, size: FamilySize) -> tuple[float, float, float]:
-    """Directions that a family has, cuts of its single features, and all cuts."""
-    sizes = [facts.declared_codes(f).size for f in range(facts.n_features)]
-    singles = [
-        min(n - 1, size.n_cuts) if ordered else n
-        for n, ordered in zip(sizes, facts.ordered, strict=True)
-    ]
-    n_directions = sum(1 if ordered else n for n, ordered in zip(sizes, facts.ordered, strict=True))
-    kept = min(1.0, size.n_singles / max(n_directions, 1))
-    of_singles = kept * sum(singles)
-    return kept * n_directions + size.n_sums, of_singles, of_singles + size.n_sums * size.n_cuts
