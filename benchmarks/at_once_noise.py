@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common.pages import between
 from common.tables import REPOSITORY
 from threadpoolctl import threadpool_limits
 
@@ -269,8 +270,7 @@ def measured(
 
 def rewritten(page: str, section: str) -> str:
     """A page with the section between its marks."""
-    before, _, rest = page.partition(MARKS[0])
-    return f"{before}{MARKS[0]}\n\n{section}\n\n{MARKS[1]}{rest.partition(MARKS[1])[2]}"
+    return between(page, MARKS, section)
 
 
 def main() -> None:
@@ -281,7 +281,7 @@ def main() -> None:
     wanted = parser.parse_args()
     section = report(measured(wanted.fits))
     note = f"{RECORDS:,} records, six features, ε = 6 R/D / {RECORDS:,}; {wanted.fits} fits a row."
-    text = wanted.page.read_text(encoding="utf-8") if wanted.page.exists() else ""
+    text = wanted.page.read_text(encoding="utf-8") if wanted.page.exists() else "".join(MARKS)
     wanted.page.write_text(rewritten(text, f"{section}\n\n{note}"), encoding="utf-8")
 
 

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from common.models import DELTA, rounded_rows
 from common.our_forests import MULTINOMIAL, our_forest
+from common.pages import between
 from common.regression_tables import load_regression_table
 from common.results import Store
 from common.sources import Sources
@@ -221,11 +222,8 @@ def _mean_text(shares: list[float]) -> str:
 
 def write_page(lines: list[dict[str, Any]]) -> None:
     """Put the table between the page's marks."""
-    text = PAGE.read_text(encoding="utf-8")
-    before, _, rest = text.partition(MARKS[0])
-    after = rest.partition(MARKS[1])[2]
-    middle = f"{MARKS[0]}\n\n{report(lines)}\n\n{MARKS[1]}"
-    PAGE.write_text(before + middle + after, encoding="utf-8")
+    text = between(PAGE.read_text(encoding="utf-8"), MARKS, report(lines))
+    PAGE.write_text(text, encoding="utf-8")
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ import argparse
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from common.pages import between
 from common.tables import REPOSITORY
 
 from dpforest import Domain, PrivateForestClassifier, PrivateForestRegressor
@@ -75,8 +76,7 @@ def section() -> str:
 
 def renewed(text: str) -> str:
     """A page with the section between its marks."""
-    before, rest = text.split(START)
-    return f"{before}{START}\n\n{section()}\n\n{END}{rest.split(END)[1]}"
+    return between(text, (START, END), section())
 
 
 def main() -> None:

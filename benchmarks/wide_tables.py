@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common.pages import between
 from common.tables import REPOSITORY
 from threadpoolctl import threadpool_limits
 
@@ -42,6 +43,7 @@ TIMES = 8
 #: Records that the model depends on: more features than these say nothing.
 TELLING = 5
 TURNS = 3
+MADE_UP = "made up"
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def even(n_records: int, n_features: int, n_classes: int) -> Wide:
     records = generator.random((n_records, n_features))
     sums = TELLING * records[:, :TELLING].sum(axis=1) + generator.logistic(size=n_records)
     ends = np.quantile(sums, np.arange(1, n_classes) / n_classes)
-    return Wide("made up", records, np.searchsorted(ends, sums), (0.0, 1.0))
+    return Wide(MADE_UP, records, np.searchsorted(ends, sums), (0.0, 1.0))
 
 
 def tables() -> Iterator[Wide]:
@@ -134,15 +136,23 @@ def report(only: list[str] | None) -> str:
         for delta in DELTAS.values():
             lines.append(row(table, delta, forest))
             print(lines[-1], flush=True)
-    return "\n".join(lines)
+    return "\n".join([*lines, "", within(lines[2:])])
+
+
+def within(rows: list[str]) -> str:
+    """Number of fits of made-up and of other tables that take a second at most."""
+    fits: dict[str, list[float]] = {"digits": [], "made-up tables": []}
+    for cells in (one.strip("| ").split(" | ") for one in rows):
+        kind = "made-up tables" if cells[0] == MADE_UP else "digits"
+        fits[kind] += [float(cell.split()[1]) for cell in cells[4:-1]]
+    counts = [f"{k} {sum(s <= 1 for s in spent)} of {len(spent)}" for k, spent in fits.items()]
+    return f"Fits within a second: {'; '.join(counts)}."
 
 
 def put(page: Path, text: str) -> None:
     """Write between the marks of the page, or a page of its own."""
-    begin, end = MARKS
-    old = page.read_text(encoding="utf-8") if page.exists() else f"{begin}{end}"
-    before, rest = old.split(begin)
-    page.write_text(f"{before}{begin}\n\n{text}\n\n{end}{rest.split(end)[1]}", encoding="utf-8")
+    old = page.read_text(encoding="utf-8") if page.exists() else "".join(MARKS)
+    page.write_text(between(old, MARKS, text), encoding="utf-8")
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from common import smooth
+from common.pages import between
 from common.plotting import file_plots
 from common.results import Line
 
@@ -70,14 +71,13 @@ def _cell(values: list[float], scale: float, decimals: int) -> str:
 def write_tables(lines: list[Line], page: Path) -> None:
     """Put the tables between the page's marks."""
     text = page.read_text(encoding="utf-8") if page.exists() else f"{BEGIN}\n{END}\n"
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
     parts = []
     for (task, rule), title in TITLES.items():
         found = curves(lines, task, rule)
         if found:
             parts.append("\n".join([f"**{title}**", "", *table(found, *_SCALES[task])]))
     body = "\n\n".join(parts)
-    page.write_text(f"{before}{BEGIN}\n\n{body}\n\n{END}{after}", encoding="utf-8")
+    page.write_text(between(text, (BEGIN, END), body), encoding="utf-8")
 
 
 def write_plots(lines: list[Line], folder: Path) -> None:

@@ -52,6 +52,14 @@ def place_of(
     return part
 
 
+def between(text: str, marks: tuple[str, str], body: str) -> str:
+    """A page's text with another body between its marks, which each stand there once."""
+    begin, end = marks
+    before, rest = text.split(begin)
+    _, after = rest.split(end)
+    return f"{before}{begin}\n\n{body}\n\n{end}{after}"
+
+
 def rows_lost(page: Path, text: str) -> list[str]:
     """First cells of table rows that a page has and a new text of it has not as often.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from common.pages import between
 from common.plotting import file_plots
 from common.results import Line
 
@@ -67,7 +68,6 @@ def _number(value: Any, decimals: int) -> str:
 def write_tables(lines: list[Line], page: Path) -> None:
     """Put the tables between the page's marks."""
     text = page.read_text(encoding="utf-8") if page.exists() else f"{BEGIN}\n{END}\n"
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
     n_tables = len({line["dataset"] for line in lines})
     n_seeds = len({line["seed"] for line in lines})
     floor = _number(FLOOR, 0)
@@ -78,7 +78,7 @@ def write_tables(lines: list[Line], page: Path) -> None:
         *(_by_table(lines, epsilon) for epsilon in _epsilons(lines)),
     ]  # fmt: skip
     body = "\n\n".join("\n".join(part) for part in parts)
-    page.write_text(f"{before}{BEGIN}\n\n{body}\n\n{END}{after}", encoding="utf-8")
+    page.write_text(between(text, (BEGIN, END), body), encoding="utf-8")
 
 
 def write_plot(lines: list[Line], path: Path) -> None:

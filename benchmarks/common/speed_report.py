@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from common.pages import place_of, rows_lost
+from common.pages import between, place_of, rows_lost
 from common.plotting import file_plots
 from common.results import Line
 
@@ -27,12 +27,9 @@ def write_page(every: list[Line], folder: Path) -> None:
     """Put the tables into docs/speed.md, and plots beside it."""
     lines = latest(every)
     page = folder / "speed.md"
-    text = page.read_text(encoding="utf-8")
-    before, rest = text.split(START)
-    after = rest.split(END)[1]
     parts = [setting(lines), fits(lines), predictions(lines), sizes(lines), synthetic(lines)]
     made = "\n\n".join(part for part in parts if part)
-    new = f"{before}{START}\n\n{made}\n\n{END}{after}"
+    new = between(page.read_text(encoding="utf-8"), (START, END), made)
     place = place_of(page, rows_lost(page, new))
     place.write_text(new, encoding="utf-8")
     plot_growth(lines, place.parent / "speed_growth.svg")

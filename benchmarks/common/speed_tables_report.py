@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from common.pages import between
 from common.results import Line
 from common.speed_report import setting
 
@@ -26,15 +27,13 @@ def write_page(lines: list[Line], page: Path) -> None:
     """Put the tables into the page."""
     tables = list({line["table"]: line for line in lines if line["part"] == "table"}.values())
     imports = [line for line in lines if line["part"] == "import"]
-    text = page.read_text(encoding="utf-8")
-    before, rest = text.split(START)
-    after = rest.split(END)[1]
     parts = [
         setting(lines), summary(tables), covertype(tables), long_fits(tables), short_fits(tables),
         predictions(tables), *map(importing, imports[-1:]),
     ]  # fmt: skip
     made = "\n\n".join(part for part in parts if part)
-    page.write_text(f"{before}{START}\n\n{made}\n\n{END}{after}", encoding="utf-8")
+    text = between(page.read_text(encoding="utf-8"), (START, END), made)
+    page.write_text(text, encoding="utf-8")
 
 
 def tables_of(page: Path) -> int:

@@ -34,6 +34,19 @@ def test_a_row_says_what_was_picked_and_how_long_it_took():
         assert picked == "rules" and float(seconds) < 60
 
 
+def test_fits_within_a_second_are_counted():
+    rows = [
+        "| digits | 9 × 9 | 2 | pure | rules 0.50 | rules 1.00 | rules 1.01 | 9.00 |",
+        "| made up | 9 × 9 | 2 | pure | rules 0.10 | refitted 1.20 | rules 3.00 | 0.10 |",
+    ]
+    assert wide_tables.within(rows) == (
+        "Fits within a second: digits 2 of 3; made-up tables 1 of 3."
+    )
+    page = wide_tables.PAGE.read_text(encoding="utf-8").split(wide_tables.MARKS[0])[1]
+    shown = page.split(wide_tables.MARKS[1])[0].strip().split("\n")
+    assert shown[-1] == wide_tables.within(shown[2:-2])
+
+
 def test_rows_go_between_the_marks(tmp_path):
     page, (begin, end) = tmp_path / "page.md", wide_tables.MARKS
     page.write_text(f"before\n{begin}\nold\n{end}\nafter\n", encoding="utf-8")
