@@ -55,9 +55,21 @@ def check_place(path: Path, create: bool, url: str) -> None:
 
 def _problem(path: Path, create: bool) -> tuple[str, str] | None:
     """Rule and repair of what is wrong with a place, if anything is."""
+    try:
+        return _problem_seen(path, create)
+    except OSError as error:  # a folder that may not be entered, a name that is too long
+        return f"its place cannot be looked at ({error.strerror})", "Name another place"
+
+
+def _problem_seen(path: Path, create: bool) -> tuple[str, str] | None:
+    """The same, of a place that this user may look at."""
     folder = path.parent
     if not folder.is_dir():
         return "its folder is not there", "Make the folder, or name another place"
+    for ending in FILE_ENDINGS:
+        if (beside := path.with_name(path.name + ending)).is_symlink():
+            # Whoever may write the folder would have others write over a file of their own.
+            return f"{beside.name!r} beside it is a symbolic link", "Remove the link"
     if not path.exists() and not create:
         return "there is no ledger at this place", CREATE
     if not os.access(folder, os.W_OK | os.X_OK):

@@ -4,12 +4,14 @@ SQLite wakes those who wait for its lock at random and by turns that grow longer
 process can starve the others. Here each writer draws a number and waits until all lower ones are
 gone. Numbers are held by locks on bytes of a file beside the ledger, which fall when a process
 dies. This is for fairness alone: SQLite's own lock keeps writers apart, also those that do not
-queue. Where the system has no locks that belong to an open file, everybody goes without.
+queue. Where the system has no locks that belong to an open file, or refuses them, everybody goes
+without.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import struct
 import sys
 import threading
@@ -74,31 +76,27 @@ class FairQueue:
         """
         end = time.monotonic() + timeout
         with self._opened() as descriptor:
-            if descriptor is None:
-                yield
-                return
-            number = _draw_ticket(descriptor, end)
             try:
-                if number:
-                    _lock(descriptor, fcntl.F_RDLCK, _TICKETS, number, end)
-                    _unlock(descriptor, _TICKETS, number)
+                if descriptor is not None:
+                    _wait_for_turn(descriptor, end)
                 yield
             finally:
-                _unlock(descriptor, _TICKETS + number, 1)
+                if descriptor is not None:
+                    _unlock(descriptor, 0, 0)
 
     @contextmanager
-    def exclusive(self, timeout: float) -> Iterator[bool]:
-        """Open or close the ledger alone; False where that cannot be promised."""
+    def exclusive(self, timeout: float) -> Iterator[None]:
+        """Open or close the ledger alone, where there are locks."""
         end = time.monotonic() + timeout
         with self._opened() as descriptor:
-            if descriptor is None:
-                yield False
-                return
-            _lock(descriptor, fcntl.F_WRLCK, _EXCLUSIVE, 1, end)
             try:
-                yield True
+                if descriptor is not None:
+                    with suppress(OSError):
+                        _lock(descriptor, fcntl.F_WRLCK, _EXCLUSIVE, 1, end)
+                yield
             finally:
-                _unlock(descriptor, _EXCLUSIVE, 1)
+                if descriptor is not None:
+                    _unlock(descriptor, 0, 0)
 
     @contextmanager
     def _opened(self) -> Iterator[int | None]:
@@ -116,8 +114,8 @@ class FairQueue:
                 os.close(descriptor)
 
     def _descriptor(self) -> int | None:
-        """Open the file, or make it; None where this process may not."""
-        flags = os.O_RDWR | os.O_CLOEXEC
+        """Open the file, or make it; None where this process may not, or it is another's file."""
+        flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
             try:
                 descriptor = os.open(self._path, flags)
@@ -125,15 +123,33 @@ class FairQueue:
                 descriptor = os.open(self._path, flags | os.O_CREAT, 0o600)
         except OSError:
             return None
-        self._share(descriptor)
+        found = os.fstat(descriptor)
+        # It is written and given other rights: never through a second name of somebody's file.
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            os.close(descriptor)
+            return None
+        self._share(descriptor, found)
         return descriptor
 
-    def _share(self, descriptor: int) -> None:
-        """Give the file the rights of the ledger, which is made after it, or has others by now."""
+    def _share(self, descriptor: int, found: os.stat_result) -> None:
+        """Give the file the rights of the ledger, which is made after it, or has others by now.
+
+        Its owner too, where an administrator was the first to open the ledger.
+        """
         with suppress(OSError):
-            rights = self._ledger.stat().st_mode & 0o666
-            if os.fstat(descriptor).st_mode & 0o777 != rights:
-                os.fchmod(descriptor, rights)
+            ledger = self._ledger.stat()
+            if os.geteuid() == 0 and found.st_uid != ledger.st_uid:
+                os.fchown(descriptor, ledger.st_uid, ledger.st_gid)
+            if found.st_mode & 0o777 != ledger.st_mode & 0o666:
+                os.fchmod(descriptor, ledger.st_mode & 0o666)
+
+
+def _wait_for_turn(descriptor: int, end: float) -> None:
+    """Draw a number and wait for all lower ones; not where there are no locks, or is no room."""
+    with suppress(OSError):
+        if number := _draw_ticket(descriptor, end):
+            _lock(descriptor, fcntl.F_RDLCK, _TICKETS, number, end)
+            _unlock(descriptor, _TICKETS, number)
 
 
 def _draw_ticket(descriptor: int, end: float) -> int:
@@ -157,14 +173,15 @@ def _lock(descriptor: int, kind: int, start: int, length: int, end: float) -> No
     copy = os.dup(descriptor)
     _open.add(copy)
     done = threading.Event()
+    failures: list[OSError] = []
 
     def wait() -> None:
         try:
             fcntl.fcntl(copy, fcntl.F_OFD_SETLKW, _flock(kind, start, length))
-            done.set()
-        except OSError:  # the thread gives up and so does its caller, in time
-            pass
+        except OSError as error:
+            failures.append(error)
         finally:
+            done.set()
             _open.discard(copy)
             os.close(copy)
 
@@ -177,6 +194,8 @@ def _lock(descriptor: int, kind: int, start: int, length: int, end: float) -> No
         return
     if not done.wait(max(end - time.monotonic(), 0)):
         raise QueueTimeout
+    if failures:
+        raise failures[0]
 
 
 def _poll(descriptor: int, kind: int, start: int, length: int, end: float) -> None:
@@ -197,8 +216,10 @@ def _try_lock(descriptor: int, kind: int, start: int, length: int) -> bool:
 
 
 def _unlock(descriptor: int, start: int, length: int) -> None:
-    if descriptor in _open:
-        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _flock(fcntl.F_UNLCK, start, length))
+    """Let bytes go; a length of 0 means all from the start on."""
+    with suppress(OSError):
+        if descriptor in _open:
+            fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _flock(fcntl.F_UNLCK, start, length))
 
 
 def _flock(kind: int, start: int, length: int) -> bytes:

@@ -124,7 +124,10 @@ class SqlStore(ABC):
 
     def data_sets(self) -> tuple[str, ...]:
         """Names of all data sets, sorted."""
-        return tuple(sorted(name for (name,) in self._ask(DATA_SETS)))
+        names = [name for (name,) in self._ask(DATA_SETS)]
+        if not all(type(name) is str for name in names):
+            raise self._no_value("data_set")
+        return tuple(sorted(names))
 
     def head(self, data_set: str) -> Head | None:
         """End of a chain, or None where there is no such data set."""
@@ -309,13 +312,16 @@ class SqlStore(ABC):
         """Refuse what is not of the types that were written."""
         for name, value in zip(kind.__slots__, values, strict=True):
             if type(value) is not (int if name == "number" else str):
-                raise LedgerDamaged(
-                    f"the {name} of a row is no {'number' if name == 'number' else 'text'}",
-                    "Restore it from a backup, and verify it with the reports that people hold",
-                    self.url,
-                    values[0] if isinstance(values[0], str) else "",
-                )
+                raise self._no_value(name, values[0] if isinstance(values[0], str) else "")
         return values
+
+    def _no_value(self, name: str, data_set: str = "") -> LedgerDamaged:
+        return LedgerDamaged(
+            f"the {name} of a row is no {'number' if name == 'number' else 'text'}",
+            "Restore it from a backup, and verify it with the reports that people hold",
+            self.url,
+            data_set,
+        )
 
     def _too_busy(self, who: str) -> LedgerUnreachable:
         return LedgerUnreachable(
@@ -416,6 +422,7 @@ class ConnectionHandle:
         self.process = this_process()
         self.is_busy = self.is_begun = self.lacks_log = self.is_freezing = False
         self.queue: Any = None
+        self.path: Path | None = None
         self.file: tuple[int, int] | None = None
 
 

@@ -74,7 +74,7 @@ class SqliteStore(SqlStore):
         self._path = Path(os.path.realpath(path))
         self._incomplete, self._network = incomplete, network
         self._queue = FairQueue(self._with_ending("-queue"), self._path)
-        self._handle.queue = self._queue
+        self._handle.queue, self._handle.path = self._queue, self._path
         check_place(self._path, create, self.url)
         if is_network(self._path.parent) and not network:
             raise LedgerUnreachable(
@@ -142,14 +142,12 @@ class SqliteStore(SqlStore):
     def _connect(self) -> sqlite3.Connection:
         """A connection that makes every commit durable, to a file that is whole."""
         try:
-            with self._queue.exclusive(self.timeout) as is_alone:
+            with self._queue.exclusive(self.timeout):
                 check_place(self._path, False, self.url)
                 self._check_fork()
-                # SQLite makes an empty one as soon as it reads.
-                has_log = _size(self._with_ending("-wal")) > 0
                 connection = self._raw("rw")
                 try:
-                    self._check_file(connection, has_log or not is_alone)
+                    self._check_file(connection)
                     self._named(connection)  # nothing is written to a file that took its place
                     self._make_durable(connection)
                 except BaseException:
@@ -179,18 +177,15 @@ class SqliteStore(SqlStore):
             check_same_thread=False,
         )
 
-    def _check_file(self, connection: sqlite3.Connection, has_log: bool) -> None:
+    def _check_file(self, connection: sqlite3.Connection) -> None:
         """Refuse what is no ledger, of a newer release, or a copy without its last entries."""
         if _pragma(connection, "application_id") != APPLICATION or not self._has_tables(connection):
             raise self._not_ours()
         if self._version(connection) < 1:
             raise self._not_ours()
-        (in_use,) = connection.execute("SELECT in_use FROM ledger").fetchone()
-        in_log_mode = _pragma(connection, "journal_mode") == "wal"
+        in_use, lost_log = self._marks(connection)
         self._handle.is_freezing = in_use == _FREEZING
-        self._handle.lacks_log = bool(in_use) and (
-            self._handle.is_freezing or (in_log_mode and not has_log)
-        )
+        self._handle.lacks_log = self._handle.is_freezing or (bool(in_use) and lost_log)
         if self._handle.lacks_log and not self._incomplete:
             raise LedgerDamaged(
                 "its -wal is missing, as in a copy of this file alone that was made while the "
@@ -201,6 +196,19 @@ class SqliteStore(SqlStore):
                 "incomplete=True).recover(…) (docs/ledger.md)",
                 self.url,
             )
+
+    def _marks(self, connection: sqlite3.Connection) -> tuple[int, bool]:
+        """The mark of use, and whether a file in log mode stands alone, both at one moment.
+
+        While something is read nobody changes the mode or takes a log away, so this needs no turn.
+        SQLite makes an empty log as soon as it reads.
+        """
+        connection.execute("BEGIN")
+        (in_use,) = connection.execute("SELECT in_use FROM ledger").fetchone()
+        in_log_mode = _pragma(connection, "journal_mode") == "wal"
+        lost_log = in_log_mode and _size(self._with_ending("-wal")) == 0
+        connection.execute("COMMIT")
+        return in_use, lost_log
 
     def _make_durable(self, connection: sqlite3.Connection) -> None:
         """Set what a commit must be, and see that it is.
@@ -399,6 +407,11 @@ class SqliteStore(SqlStore):
         connection, handle.connection = handle.connection, None
         if connection is None or handle.process != this_process():
             return
+        if _is_replaced(handle):
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            _keep(connection, handle.file)
+            return
         try:
             with suppress(QueueTimeout, sqlite3.Error), handle.queue.exclusive(WAIT_TIMEOUT):
                 if connection.in_transaction:
@@ -456,7 +469,22 @@ def _give_up(connection: sqlite3.Connection, file: tuple[int, int] | None, lacks
     """
     if lacks_log or file in _kept or not _is_marked(connection):
         connection.close()
-    elif file is not None:
+    else:
+        _keep(connection, file)
+
+
+def _is_replaced(handle: ConnectionHandle) -> bool:
+    """True if another file stands where the open one stood.
+
+    SQLite finds what stands beside a file by its name. So whoever closed the old one would bring
+    the new one's log into the old one and take it away, with what others were granted.
+    """
+    return handle.path is not None and _place(handle.path) not in (None, handle.file)
+
+
+def _keep(connection: sqlite3.Connection, file: tuple[int, int] | None) -> None:
+    """Leave a connection open until the process ends, as if it were killed."""
+    if file is not None:
         _kept.add(file)
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))  # never collected, so never closed
 

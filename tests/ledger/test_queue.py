@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import signal
@@ -154,8 +155,7 @@ def test_any_counter_will_do(path, content):
 
 
 def test_one_at_a_time_opens_or_closes(path):
-    with queue_of(path).exclusive(5) as is_alone:
-        assert is_alone
+    with queue_of(path).exclusive(5):
         with pytest.raises(QueueTimeout), queue_of(path).exclusive(0.05):
             pass
         with queue_of(path).turn(5):  # another lock
@@ -187,9 +187,69 @@ def test_the_file_follows_the_rights_of_the_ledger(path, tmp_path):
 
 def test_without_such_locks_everybody_goes_without(path, monkeypatch):
     monkeypatch.setattr(queue, "SUPPORTED", False)
-    with queue_of(path).turn(1), queue_of(path).turn(1), queue_of(path).exclusive(1) as is_alone:
-        assert not is_alone
+    with queue_of(path).turn(1), queue_of(path).turn(1), queue_of(path).exclusive(1):
+        pass
     assert not path.with_name("a.ledger-queue").exists()
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.EINVAL, errno.EOPNOTSUPP, errno.ESTALE])
+def test_where_locks_are_refused_everybody_goes_without(path, monkeypatch, code):
+    def refused(*_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(queue.fcntl, "fcntl", refused)
+    with queue_of(path).turn(1), queue_of(path).turn(1), queue_of(path).exclusive(1):
+        pass
+    assert not queue._open
+
+
+def test_a_lock_that_is_refused_to_whoever_waits_is_not_waited_for(path, monkeypatch):
+    def refused(descriptor, command, asked):
+        if command == queue.fcntl.F_OFD_SETLKW:
+            raise OSError(errno.ENOLCK, "no locks")
+        return real(descriptor, command, asked)
+
+    real, began = queue.fcntl.fcntl, time.monotonic()
+    monkeypatch.setattr(queue.fcntl, "fcntl", refused)
+    with queue_of(path).exclusive(30), queue_of(path).exclusive(30):
+        assert time.monotonic() - began < 20
+
+
+def test_on_a_full_disk_everybody_goes_without_a_number(path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr(queue.os, "pwrite", full)
+    with queue_of(path).turn(1):
+        pass
+    assert drawn(path) == 0
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_no_other_file_is_written_through_a_link(path, tmp_path, link):
+    """Whoever may write the folder would have others write over a file of their own."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine alone")
+    precious.chmod(0o600)
+    link(precious, path.with_name("a.ledger-queue"))
+    with queue_of(path).turn(1), queue_of(path).exclusive(1):
+        pass
+    assert precious.read_text() == "mine alone" and precious.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_is_no_file_is_no_queue(path):
+    os.mkfifo(path.with_name("a.ledger-queue"))
+    with queue_of(path).turn(1), queue_of(path).exclusive(1):
+        pass
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs to be an administrator")
+def test_an_administrator_who_is_first_leaves_the_queue_to_the_owner(path):
+    os.chown(path, 65534, 65534)
+    with queue_of(path).turn(1):
+        pass
+    found = path.with_name("a.ledger-queue").stat()
+    assert (found.st_uid, found.st_gid) == (65534, 65534)
 
 
 def test_nothing_stays_open(path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gc
 import json
 import multiprocessing
@@ -19,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from dpforest.exceptions import LedgerDamaged, LedgerUnreachable
-from dpforest.ledger import places, sqlite_store, steps
+from dpforest.ledger import places, queue, sqlite_store, steps
 from dpforest.ledger.opening import open_store
 from dpforest.ledger.queue import SUPPORTED
 from dpforest.ledger.store import Head, Row
@@ -140,6 +141,21 @@ def test_a_copy_without_its_log_is_refused(store, path, tmp_path):
     add(known)
     known.close()
     assert len(opened(copy).rows("claims")) == 1
+
+
+@pytest.mark.parametrize("how", ["no locks", "no queue"])
+def test_a_copy_without_its_log_is_refused_without_a_turn(store, path, tmp_path, monkeypatch, how):
+    """Whoever goes without the queue sees as much."""
+    add(store)
+    copy = tmp_path / "copy.ledger"
+    shutil.copy(path, copy)
+    if how == "no locks":
+        monkeypatch.setattr(queue, "SUPPORTED", False)
+    else:
+        Path(f"{copy}-queue").mkdir()
+    with pytest.raises(LedgerDamaged, match="its -wal is missing"):
+        opened(copy)
+    assert len(opened(path).rows("claims")) == 1
 
 
 @on_linux
@@ -546,6 +562,33 @@ def test_a_folder_that_is_not_there(tmp_path):
         opened(tmp_path)
 
 
+def test_a_place_that_cannot_be_looked_at(tmp_path, monkeypatch):
+    for name in ("c" * 250, "c" * 254):  # beside it a longer name stands
+        with pytest.raises(LedgerUnreachable, match="cannot be looked at"):
+            opened(tmp_path / name, create=True)
+
+    def denied(_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "is_dir", denied)
+    with pytest.raises(LedgerUnreachable, match="Permission denied"):
+        opened(tmp_path / "claims.ledger", create=True)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ending", places.FILE_ENDINGS)
+def test_a_link_beside_the_file_is_refused(store, path, tmp_path, ending):
+    store.close()
+    (tmp_path / "precious").write_text("mine alone")
+    Path(f"{path}{ending}").unlink(missing_ok=True)
+    Path(f"{path}{ending}").symlink_to(tmp_path / "precious")
+    with pytest.raises(LedgerUnreachable, match=f"claims.ledger{ending}' beside it is a symbolic"):
+        opened(path)
+    with pytest.raises(LedgerUnreachable, match="symbolic link"):
+        add(store)
+    assert (tmp_path / "precious").read_text() == "mine alone"
+
+
 def test_a_second_name_is_refused(store, path, tmp_path):
     os.link(path, tmp_path / "other.ledger")
     for name in (path, tmp_path / "other.ledger"):
@@ -575,6 +618,36 @@ def test_a_file_that_is_moved_while_open_is_not_written(store, path, tmp_path, h
         shutil.copy(tmp_path / "elsewhere", path)
     with pytest.raises(LedgerUnreachable, match="moved, deleted or replaced"):
         add(store)
+
+
+def test_whoever_closes_a_file_that_was_replaced_leaves_the_new_ones_log(store, path, tmp_path):
+    """As an idle notebook does, while a backup is put in place and others go on with it."""
+    store.backup(tmp_path / "backup")
+    add(store)
+    os.replace(tmp_path / "backup", path)
+    ours, theirs = FORK.Pipe()
+
+    def other():
+        own = opened(path)
+        for _ in range(2):
+            add(own)
+            theirs.send("added")
+            theirs.recv()
+        os._exit(0)
+
+    child = FORK.Process(target=other)
+    child.start()
+    assert ours.recv() == "added"
+    store.close()
+    ours.send("closed")
+    assert ours.recv() == "added"
+    granted = opened(path)
+    before = len(granted.rows("claims"))
+    ours.send("die")
+    child.join(30)
+    assert before == 3 and len(granted.rows("claims")) == 3
+    granted.close()
+    assert len(opened(path).rows("claims")) == 3
 
 
 # -- what is no ledger -------------------------------------------------------------------
