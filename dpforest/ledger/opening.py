@@ -74,7 +74,7 @@ def open_store(
     raise ParameterError(
         "url",
         # Of what else it is, no more than its kind: it may hold a password.
-        f"{kind}://…" if "://" in url else name_of(url) if "=" not in url else "…",
+        f"{kind}://…" if "://" in url else "…" if set(url) & set(":@=") else name_of(url),
         "must begin with sqlite:/// or postgresql://",
         'Write "sqlite:///claims.ledger" for a file in this folder',
     )
@@ -107,7 +107,8 @@ def _path_of(place: str, url: str) -> Path:
     if not place.startswith("/") or not name or odd:
         raise ParameterError(
             "url",
-            url,
+            # A password may stand before the first slash, or among options.
+            f"sqlite://{place.partition('?')[0]}" if place.startswith("/") else "sqlite://…",
             "must name a file, without options",
             'Write "sqlite:///claims.ledger", or "sqlite:////" and a whole path',
         )

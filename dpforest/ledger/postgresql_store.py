@@ -37,6 +37,10 @@ _IDLE_TIMEOUT = 30
 _RESTART_TIMEOUT = 30.0
 _SAFE_COMMITS = ("on", "remote_apply")
 _RESTORE = "Restore it from a backup, and verify it with the reports that people hold"
+#: Names are looked up where the tables are, and nowhere else that others may write.
+_SEARCH_PATH = f"{SCHEMA}, pg_temp"
+#: One way there and back: what is set may be gone where others share the connection.
+_BEGIN = "BEGIN; SELECT current_setting('search_path'), current_setting('synchronous_commit')"
 
 
 class PostgresqlStore(SqlStore):
@@ -85,14 +89,7 @@ class PostgresqlStore(SqlStore):
         # Where an @ or a / of a password was not escaped, the rest of it was read as a place.
         misread = any("@" in str(given.get(name, "")) for name in ("host", "port", "dbname"))
         if not is_read or misread:
-            # Neither the url nor the driver's words: a password may stand in them.
-            raise ParameterError(
-                "url",
-                "postgresql://…",
-                "cannot be read",
-                'Write "postgresql://user@host:5432/database", and %40 and %2F for an @ and a / '
-                "in a password",
-            )
+            raise _unread()
         own: dict[str, str | int] = {
             "connect_timeout": 10,
             "application_name": "dpforest ledger",
@@ -142,10 +139,12 @@ class PostgresqlStore(SqlStore):
                 if time.monotonic() > end:
                     raise
                 time.sleep(0.2)
+            except self._psycopg.ProgrammingError:  # an option that is none, before any server
+                raise _unread() from None
 
     def _make_durable(self, connection: psycopg.Connection) -> None:
         """Set what a commit and a wait must be, and see that the server keeps to it."""
-        connection.execute(f"SET search_path = {SCHEMA}, pg_temp")
+        connection.execute(f"SET search_path = {_SEARCH_PATH}")
         connection.execute("SET default_transaction_isolation = 'read committed'")
         connection.execute("SET default_transaction_read_only = off")
         connection.execute(f"SET lock_timeout = {int(self.timeout * 1000)}")
@@ -196,15 +195,32 @@ class PostgresqlStore(SqlStore):
         with self._translated_errors():
             connection = self._connection()
             try:
-                connection.execute("BEGIN")
+                self._begin(connection)
             except self._psycopg.Error:
                 if not connection.closed:
                     raise
                 # It was lost since it was used last; nothing was under way.
                 self._forget_connection()
                 connection = self._connection()
-                connection.execute("BEGIN")
+                self._begin(connection)
             return self._locked_head(connection, data_set)
+
+    def _begin(self, connection: psycopg.Connection) -> None:
+        """Begin, on a connection that still is what it was made."""
+        cursor = connection.execute(_BEGIN)
+        cursor.nextset()
+        searched, commits = cursor.fetchone() or ("", "")
+        if searched != _SEARCH_PATH or commits not in _SAFE_COMMITS:
+            raise self._shared()
+
+    def _shared(self) -> LedgerUnreachable:
+        return LedgerUnreachable(
+            "its tables are out of sight, or commits are not kept as they were set: as behind a "
+            "pooler that shares connections",
+            "Name the server itself, or a pooler that keeps sessions. If there is none, see who "
+            "dropped the tables",
+            self.url,
+        )
 
     def _locked_head(self, connection: psycopg.Connection, data_set: str) -> Head | None:
         """Lock the row of a head; where there is none, its absence, and look again."""
@@ -299,6 +315,8 @@ class PostgresqlStore(SqlStore):
             return LedgerUnreachable(
                 "the server's disk is full", "Make room; nothing was written", self.url
             )
+        if isinstance(error, errors.UndefinedTable):
+            return self._shared()
         broken = (errors.ProgrammingError, errors.DataError, *_broken(errors))
         if isinstance(error, broken) and not self._is_lost():
             return LedgerDamaged(f"its tables cannot be read ({said})", _RESTORE, self.url)
@@ -332,6 +350,17 @@ def _driver() -> Any:
     except ImportError:
         raise MissingExtraError("psycopg", "postgresql", "A ledger on PostgreSQL") from None
     return psycopg
+
+
+def _unread() -> ParameterError:
+    """The error of an url without the url and the driver's words: a password may be in them."""
+    return ParameterError(
+        "url",
+        "postgresql://…",
+        "cannot be read",
+        'Write "postgresql://user@host:5432/database", and %40 and %2F for an @ and a / in a '
+        "password",
+    )
 
 
 def _shown(given: dict[str, Any]) -> str:

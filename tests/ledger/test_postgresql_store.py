@@ -120,6 +120,20 @@ def test_a_copy_that_may_only_be_read_is_refused(database, store, monkeypatch):
         open_store(database)
 
 
+@pytest.mark.parametrize("set_", ["search_path = public", "synchronous_commit = off"])
+def test_a_connection_that_others_share_is_not_written(store, set_):
+    """A pooler may hand out another connection at every transaction. Nothing is damaged then."""
+    add(store)
+    store._connection().execute(f"SET {set_}")
+    with pytest.raises(LedgerUnreachable, match="a pooler that shares connections"):
+        add(store)
+    if "path" in set_:
+        with pytest.raises(LedgerUnreachable, match="a pooler that shares connections"):
+            store.rows("claims")
+    store._forget_connection()
+    assert len(store.rows("claims")) == 1
+
+
 # -- places ------------------------------------------------------------------------------
 
 

@@ -483,7 +483,9 @@ def test_a_value_of_another_type_is_damage(store, monkeypatch):
         "claims.ledger", "", "sqlite:claims", "sqlite://claims", "sqlite://", "sqlite:///",
         "sqlite:///:memory:", "sqlite:///a?mode=ro", "mysql://a/b", "postgresql://u:secret@[::1/a",
         "postgresql://u:sec/secret@127.0.0.1:1/a", "postgresql://u:sec@secret@127.0.0.1:1/a",
-        "postgresql://u:sec/ret@x/secret@127.0.0.1:1/a",
+        "postgresql://u:sec/ret@x/secret@127.0.0.1:1/a", "postgresql;//u:secret@127.0.0.1",
+        "jdbc:postgresql:secret@a", "host=a password=secret", "sqlite://u:secret@a/b",
+        "sqlite:///a?key=secret", "postgresql://u:secret@127.0.0.1:1/a?connect_timeout=soon",
     ],
 )  # fmt: skip
 def test_places_of_no_kind_are_refused(url):
