@@ -93,6 +93,8 @@ class LedgerBase:
     """
 
     def __init__(self, store: Store, actor: str, signer: Signer | None = None) -> None:
+        if not is_id(store.ledger_id):
+            raise damaged("it does not say which ledger it is", store.url)
         self._store = store
         self._actor = checked_name(actor, "actor")
         self._signer = checked_signer(signer)
@@ -160,7 +162,10 @@ class LedgerBase:
     @property
     def data_sets(self) -> tuple[str, ...]:
         """Names of all data sets."""
-        return self._store.data_sets()
+        names = self._store.data_sets()
+        if not all(map(is_name, names)):
+            raise damaged("the name of a data set is none", self.url)
+        return names
 
     def status(self, data_set: str | None = None) -> DataSetStatus:
         """A data set as it stands: cap, spent, remaining, blocks, owners, requests, reserves.

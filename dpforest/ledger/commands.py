@@ -12,6 +12,7 @@ import argparse
 import getpass
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -33,7 +34,7 @@ from dpforest.ledger.imported_fits import imported_fit
 from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.opening import ledger_files, open_store
 from dpforest.ledger.places import LOG_ENDINGS
-from dpforest.ledger.status import DataSetStatus, ReserveStatus
+from dpforest.ledger.status import DataSetStatus, RequestStatus, ReserveStatus
 from dpforest.ledger.words import several
 from dpforest.signatures import Signer
 from dpforest.writing import check_new, new_place, write_text
@@ -186,7 +187,7 @@ def _status_words(status: DataSetStatus) -> str:
     """Status in lines, with what waits for somebody."""
     currency = status.facts.currency
     requests = [
-        f"  request {one.id} of {one.actor!r} ({one.purpose or 'no purpose'}): "
+        f"  request {one.id} of {one.actor!r} ({_purpose(one)}): "
         f"{currency} {_up(one.units)}, {_approvals(len(one.approvals), status)}"
         for one in status.requests
     ]
@@ -227,7 +228,8 @@ def _line(entry: Entry) -> str:
         about = getattr(body, "reserve", "") or getattr(body, "request", "") or entry.id
     mark = " signed" if entry.signature else ""
     time = f"{entry.time[:19]}Z{behind_words(entry)}"
-    line = f"{entry.number:>5} {time} {entry.kind.value:<10} {entry.actor}{mark}"
+    # In quotes: a name may be "olga signed".
+    line = f"{entry.number:>5} {time} {entry.kind.value:<10} {entry.actor!r}{mark}"
     return f"{line} {about} {entry_summary(entry)}".rstrip()
 
 
@@ -271,7 +273,9 @@ def _price(charge: Charge, currency: str) -> str:
 
 def _request(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     entry = ledger.request(chosen.data_set, Charge.from_json(chosen.plan))
-    notice = f"owners approve of it with: dpforest ledger approve {chosen.data_set} {entry.id}"
+    # For a shell: whoever registers a data set may name it as he likes.
+    name = shlex.quote(chosen.data_set)
+    notice = f"owners approve of it with: dpforest ledger approve {name} {entry.id}"
     return Answer(entry.id, {"request": entry.id} | _written(entry), notice)
 
 
@@ -283,7 +287,7 @@ def _approve(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     # It may be used up already.
     if found is not None:
         words += (
-            f": {found.purpose or 'no purpose'}, {status.facts.currency} {_up(found.units)}, by "
+            f": {_purpose(found)}, {status.facts.currency} {_up(found.units)}, by "
             f"{found.actor!r}; {_approvals(len(found.approvals), status)}"
         )
     return Answer(words, _written(entry))
@@ -299,7 +303,7 @@ def _reserve(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     made = ledger.reserve(chosen.data_set, charge, request=chosen.request)
     data = {"reserve": made.id, "token": made.token} | _written(made.entry)
     notice = (
-        f'its fit takes it up: ledger.accountant("{chosen.data_set}", reserve="{made.id}")\n'
+        f"its fit takes it up: ledger.accountant({chosen.data_set!r}, reserve={made.id!r})\n"
         f"to give it back before a fit has started: --token {made.token}"
     )
     return Answer(made.id, data, notice)
@@ -410,6 +414,11 @@ def _page(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
 
 def _written(entry: Entry) -> dict[str, Any]:
     return {"entry": entry.number, "id": entry.id, "hash": entry.hash}
+
+
+def _purpose(request: RequestStatus) -> str:
+    """Words of whoever asks, in quotes: they may look like a price or an approval."""
+    return repr(request.purpose) if request.purpose else "no purpose"
 
 
 def _approvals(given: int, status: DataSetStatus) -> str:

@@ -22,6 +22,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from dpforest.accounting.certificate_record import EventRecord
 from dpforest.accounting.frozen import ExactText, Frozen
 from dpforest.checks import write_file
+from dpforest.display import printable
 from dpforest.exceptions import LedgerDamaged, ParameterError
 from dpforest.ledger.amounts import Units
 from dpforest.report.digests import canonical_bytes
@@ -575,7 +576,8 @@ def read_entry(text: str, hash_: str = "", signature: str = "", where: str = "")
 def _reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        # Keys of whoever wrote it are among its places, and terminals heed what they are told.
+        return f"{printable('.'.join(map(str, first['loc'])))}: {first['msg']}"
     return "its kind is unknown"
 
 

@@ -59,7 +59,7 @@ def test_a_life_of_a_data_set_on_both_stores(good, url, monkeypatch, here):
     good(f"approve claims {request}")
     good(f"revoke claims {request}")
     approved = good(f"approve claims {request} --as oscar")
-    assert approved == "approved as entry 4: churn, rho 0.25, by 'ana'; 1 of 1 approval"
+    assert approved == "approved as entry 4: 'churn', rho 0.25, by 'ana'; 1 of 1 approval"
     reserve = good(f"reserve claims churn.json --request {request} --as ana")
     assert "rho 0.75 of 1 is left" in good("status claims") and reserve in good("status claims")
     given = good(f"void claims {reserve} --reason mistaken")
@@ -149,6 +149,24 @@ def test_a_request_tells_owners_what_to_type(ask, good):
     good(INIT, "--approvals", "1")
     code, request, err = ask("request claims churn.json --as ana")
     assert code == 0 and f"dpforest ledger approve claims {request}" in err
+
+
+def test_names_and_purposes_pass_for_nothing_else(ask, good, helpers):
+    """What people wrote is in quotes, beside what the ledger says and in what is to be typed."""
+    good(INIT, "--approvals", "1")
+    with helpers.ledger_at(Path("claims.ledger"), actor="olga signed") as forged:
+        forged.note("claims", "approved")
+        charge = helpers.charge("1/4", purpose="x): rho 0, 1 of 1 approval")
+        asked = forged.request("claims", charge)
+        helpers.registered(forged, "a; reboot", owners=["olga"])
+    assert "note       'olga signed' " in good("log claims").splitlines()[1]
+    assert "('x): rho 0, 1 of 1 approval'): rho 0.25, 0 of 1 approval" in good("status claims")
+    assert ": 'x): rho 0, 1 of 1 approval', rho 0.25, by 'olga signed'" in good(
+        f"approve claims {asked.id} --as oscar"
+    )
+    plan = ask("request", "a; reboot", "churn.json")
+    assert "dpforest ledger approve 'a; reboot' " in plan[2]
+    assert 'accountant("a; reboot"' not in ask("reserve", "a; reboot", "churn.json")[2]
 
 
 def test_one_is_no_plural(good):

@@ -265,6 +265,31 @@ def test_bytes_that_are_no_text(copied, url):
         ledger.chain("claims")
 
 
+@pytest.mark.parametrize("name", ["", "\x1bclaims", " claims", b"\xff"])
+@pytest.mark.parametrize("table", ["heads", "entries"])
+def test_a_name_that_is_none(copied, helpers, table, name):
+    ledger, intruder = copied
+    helpers.registered(ledger, name="visits")
+    if isinstance(name, bytes):
+        if not intruder.is_file:
+            pytest.skip("PostgreSQL keeps nothing but text in a column of text")
+        intruder.run("PRAGMA ignore_check_constraints = ON")
+    intruder.run(f"UPDATE {table} SET data_set = ? WHERE data_set = 'visits'", name)
+    for does in (ledger.verify, ledger.export_json, ledger.page, lambda: ledger.status("other")):
+        with pytest.raises(LedgerDamaged):
+            does()
+
+
+@pytest.mark.parametrize("name", ["", "\x1b[2J", "ledger"])
+def test_an_identity_that_is_none(copied, helpers, url, name):
+    """It stands in errors, and so on terminals."""
+    ledger, intruder = copied
+    intruder.run("UPDATE ledger SET id = ?", name)
+    with pytest.raises(LedgerDamaged, match="does not say which ledger it is") as caught:
+        helpers.ledger_at(url)
+    assert str(caught.value).isprintable()
+
+
 def test_an_untouched_ledger_is_whole(copied):
     ledger, _ = copied
     assert isinstance(ledger.log("claims")[1].body, NoteBody)

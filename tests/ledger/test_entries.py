@@ -7,8 +7,17 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from dpforest.exceptions import LedgerDamaged
-from dpforest.ledger.entries import BODIES, Entry, Kind, NoteBody, is_id, is_name, read_entry
+from dpforest.exceptions import LedgerDamaged, ParameterError
+from dpforest.ledger.entries import (
+    BODIES,
+    Charge,
+    Entry,
+    Kind,
+    NoteBody,
+    is_id,
+    is_name,
+    read_entry,
+)
 from dpforest.report.digests import canonical_bytes
 
 
@@ -98,3 +107,18 @@ def test_an_entry_is_never_changed(entries):
     with pytest.raises(ValidationError):
         entries[0].number = 7
     assert isinstance(entries[1], Entry) and isinstance(entries[1].body, NoteBody)
+
+
+def test_what_somebody_wrote_steers_no_terminal(entries, helpers):
+    """An officer reads plan files and exports that others wrote."""
+    steers = "\x1b[2J\x1b]0;owned\x07\n\u202e"
+    opening = json.loads(entries[0].text)
+    opening["body"]["owners"] = {steers: ""}
+    plan = json.loads(helpers.charge("1/16").to_json())
+    plan["charge"][steers] = 1
+    with pytest.raises(LedgerDamaged) as of_entry:
+        read_entry(canonical(opening))
+    with pytest.raises(ParameterError) as of_plan:
+        Charge.from_json(json.dumps(plan))
+    for caught in (of_entry, of_plan):
+        assert "owned" in str(caught.value) and str(caught.value).isprintable()
