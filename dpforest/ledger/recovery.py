@@ -52,7 +52,7 @@ from dpforest.ledger.base import ChainGrown
 from dpforest.ledger.chain import Chain, row_of
 from dpforest.ledger.comparing import GIVE, Finding, asked_of, compared, lost_of
 from dpforest.ledger.core import LedgerCore
-from dpforest.ledger.entries import CheckpointBody, Kind
+from dpforest.ledger.entries import CheckpointBody, ImportBody, Kind
 from dpforest.ledger.exporting import extend, is_prefix
 from dpforest.ledger.guarantee_marks import all_marked
 from dpforest.ledger.needs import Need, counted, kept_need, need_of
@@ -307,8 +307,21 @@ class _Step:
                 f"is below what is missing, {currency} {_figure(gap)}",
                 f"Write off at least {fraction_of(gap)}, or give more reports",
             )  # fmt: skip
-        if write_off.units:
+        if gap == 0 and self._was_written(write_off):
+            self.found = replace(self.found, written_off=write_off.units)
+        elif write_off.units:
             self._written_off(write_off, self._end)
+
+    def _was_written(self, write_off: WriteOff) -> bool:
+        """True if a recovery that was cut short wrote this very word down, before it went on."""
+        for entry in reversed(self.comparison.chain.entries):
+            body = entry.body
+            if isinstance(body, CheckpointBody) and not body.frozen:
+                return False
+            if isinstance(body, ImportBody) and body.write_off:
+                said = (entry.actor, body.units, body.source)
+                return said == (self.ledger.actor, write_off.units, write_off.reason)
+        return False
 
     def _as_left(self) -> Chain:
         """The chain as this recovery left it."""

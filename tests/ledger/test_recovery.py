@@ -204,6 +204,29 @@ def test_what_nobody_holds_is_written_off(helpers, book, tmp_path):
     assert last.write_off and last.source == "its report was lost"
 
 
+def test_a_write_off_that_was_cut_short_is_charged_once(helpers, book, tmp_path, monkeypatch):
+    """Whoever was stopped between the write-off and the end says the same again."""
+    old = copied(helpers, book, tmp_path)
+    fit(helpers, book, "1/4")
+    witness = fit(helpers, book, "1/8")
+    word = {"write_off": "1/4", "reason": "its report was lost"}
+
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(old, "checkpoint", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        old.recover("claims", [witness], **word)
+    monkeypatch.undo()
+    before = spent(old)
+    assert old.status("claims").frozen
+    found = old.recover("claims", [witness], **word)
+    assert not found.frozen and found.written_off == to_units(Fraction(1, 4))
+    assert spent(old) == before
+    old.recover("claims", [witness], **word)  # another time it is another word
+    assert spent(old) == before + Fraction(1, 4)
+
+
 def test_an_export_is_written_back_to_the_byte(helpers, book, tmp_path):
     old = copied(helpers, book, tmp_path)
     later = fit(helpers, book, "1/4")
