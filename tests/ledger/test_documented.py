@@ -143,7 +143,12 @@ class Hospital:
                 return connection.execute(text)
         if kind == "sh":
             return self.shell.run(text)
-        return exec(compile(text, "docs/ledger.md, PostgreSQL", "exec"), self.names)
+        self.last = text
+        return self.again()
+
+    def again(self):
+        """Run the last block of Python once more."""
+        return exec(compile(self.last, "docs/ledger.md, PostgreSQL", "exec"), self.names)
 
     def refuses(self, role, statement):
         """Say if the database does not let a role do something."""
@@ -206,6 +211,28 @@ def test_an_order_of_an_analyst_is_a_fit_in_the_ledger(hospital):
 def test_an_order_beyond_the_cap_is_refused_in_words(hospital):
     refusal, report, model = hospital.names["answered"]("ana", 50, "too much")
     assert "data set 'claims': requested" in refusal and report is None and model is None
+
+
+def test_an_order_that_ends_the_service_is_begun_once(hospital, monkeypatch):
+    """Else each run of the service would spend its budget anew."""
+    begun = []
+
+    class Deadly:
+        def __init__(self, **parameters):
+            begun.append(parameters["epsilon"])
+            raise SystemExit
+
+    monkeypatch.setitem(hospital.names, "PrivateForestClassifier", Deadly)
+    with hospital.psycopg.connect(hospital.url("ana"), autocommit=True) as ana:
+        ana.execute("SELECT desk.order_fit(0.125, 'one'), desk.order_fit(0.25, 'two')")
+        with pytest.raises(SystemExit):
+            hospital.again()
+        with pytest.raises(SystemExit):
+            hospital.again()
+        hospital.again()
+        answers = ana.execute("SELECT refusal FROM desk.orders WHERE epsilon < 0.3").fetchall()
+    assert begun == ["0.125", "0.25"]
+    assert answers == [("begun, and not answered: order anew",)] * 2
 
 
 NOT_FOR_ANALYSTS = [
