@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -16,6 +17,9 @@ CREATE = "Create it once: `dpforest ledger init`, or BudgetLedger.open(url, ...,
 FILE_ENDINGS = ("-wal", "-shm", "-journal", "-queue")
 #: Of those, what SQLite reads into whatever file it finds beside it.
 LOG_ENDINGS = ("-wal", "-journal")
+
+#: What is mounted for this process, on Linux.
+_MOUNTS = Path("/proc/self/mountinfo")
 
 #: Types of ``statfs`` on Linux. FUSE is among them: what stands behind it cannot be told.
 NETWORK = {
@@ -89,7 +93,25 @@ def _problem_seen(path: Path, create: bool) -> tuple[str, str] | None:
     if path.stat().st_nlink > 1:
         # SQLite would keep a log for each name.
         return "its file has a second name (a hard link)", "Remove the other name"
+    if _is_mounted_alone(path):
+        # So there are two logs of it, and a container's is gone with the container.
+        return "its file alone is mounted here, without what stands beside it", "Mount its folder"
     return None
+
+
+def _is_mounted_alone(path: Path) -> bool:
+    """True if a file is a mount of its own, as containers are given one."""
+    try:
+        lines = os.fsdecode(_MOUNTS.read_bytes()).splitlines()
+    except OSError:
+        return False  # another system, or a process that may not see it
+    return any(_mounted_at(line) == str(path) for line in lines)
+
+
+def _mounted_at(line: str) -> str:
+    """Place of a mount, whose blanks are written as octal numbers."""
+    place = (line.split(" ") + [""] * 5)[4]
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), place)
 
 
 def is_network(folder: Path) -> bool:

@@ -596,6 +596,21 @@ def test_a_second_name_is_refused(store, path, tmp_path):
             opened(name)
 
 
+@pytest.mark.parametrize("name", ["claims.ledger", "claims 2.ledger", "a\\b.ledger"])
+def test_a_file_that_is_mounted_alone_is_refused(tmp_path, monkeypatch, name):
+    """Its log would stay in the container, and two of them would not know of each other."""
+    written = f"{tmp_path}/{name}".replace("\\", "\\134").replace(" ", "\\040")
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(f"26 1 0:24 / / rw - ext4 a rw\n\n44 26 0:24 /c {written} rw - ext4 a rw\n")
+    opened(tmp_path / name, create=True).close()
+    monkeypatch.setattr(places, "_MOUNTS", mounts)
+    with pytest.raises(LedgerUnreachable, match="its file alone is mounted here"):
+        opened(tmp_path / name)
+    opened(tmp_path / "other.ledger", create=True).close()
+    monkeypatch.setattr(places, "_MOUNTS", tmp_path / "gone")
+    opened(tmp_path / name).close()
+
+
 def test_a_symbolic_link_leads_to_the_same_queue_and_log(store, path, tmp_path):
     row = add(store)
     (tmp_path / "link.ledger").symlink_to(path)
