@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 
 _n_forks = 0
 
@@ -18,31 +19,33 @@ def this_process() -> tuple[int, int]:
 
 
 class ProcessLock:
-    """A lock of a module that a forked child has for itself, and free.
+    """A lock that a forked child has for itself, and free.
 
     A thread of the parent may hold it at that moment, which does not exist in the child: who asked
-    for a plain lock there would wait for ever. One thread may take it several times.
+    for a plain lock there would wait for ever.
+
+    Attributes
+    ----------
+    here : RLock
+        Lock of this process. It is the plain one that is taken, since an interrupt comes between
+        lines of Python: a method that took it might not come to say so.
     """
 
     def __init__(self) -> None:
-        self._begin()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._begin)
-
-    def _begin(self) -> None:
-        self._lock = threading.RLock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        self.here = threading.RLock()
+        _locks.add(self)
 
 
-def _count_fork() -> None:
+#: All of this process: a hook of each could never be taken back.
+_locks: weakref.WeakSet[ProcessLock] = weakref.WeakSet()
+
+
+def _in_child() -> None:
     global _n_forks
     _n_forks += 1
+    for lock in _locks:
+        lock.here = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_count_fork)
+    os.register_at_fork(after_in_child=_in_child)

@@ -57,7 +57,7 @@ def running_search(inherited: str | None) -> str | None:
 
 def travels(token: str) -> None:
     """Note that a token leaves for other processes, which then look in a folder of this one."""
-    with _lock:
+    with _lock.here:
         if token in _travelled or not _is_own(token):
             return
         _travelled.add(token)
@@ -89,7 +89,7 @@ def warn_in_search(
         warnings.warn(text, category, stacklevel=stacklevel + 1)
         return
     name = f"{category.__name__}: {key}"
-    with _lock:
+    with _lock.here:
         said = _said.setdefault(search, set())
         while len(_said) > _MOST_REMEMBERED:
             del _said[next(iter(_said))]
@@ -99,7 +99,7 @@ def warn_in_search(
     try:
         warnings.warn(text + _ONCE, category, stacklevel=stacklevel + 1)
     except Warning:  # made an error by a filter: the next fit is to end by it, too
-        with _lock:
+        with _lock.here:
             said.discard(name)
             _file(search, name).unlink(missing_ok=True)
         raise
@@ -114,7 +114,7 @@ def _token_of(frames: list[FrameType]) -> str | None:
     for frame in _of_one_search(frames):
         runner = _runner(frame)
         if runner is not None:
-            with _lock:
+            with _lock.here:
                 if runner not in _tokens:
                     _tokens[runner] = token = f"{os.getpid()}-{uuid.uuid4().hex}"
                     weakref.finalize(runner, _forget, token)
@@ -153,7 +153,7 @@ def _runner(frame: FrameType) -> Any:
 
 
 def _forget(token: str) -> None:
-    with _lock:
+    with _lock.here:
         _said.pop(token, None)
         if token in _travelled:
             _travelled.discard(token)

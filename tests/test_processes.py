@@ -76,20 +76,35 @@ def refused_fit():
 
 
 def taken(lock):
-    with lock:
+    with lock.here:
         return "taken"
+
+
+def reads_and_is_refused(accountant):
+    try:
+        accountant.open_scope("of a child")
+    except ScopeError as error:
+        return str(error), accountant.spent.epsilon, len(accountant.ledger)
+    return "opened", None, None
 
 
 @pytest.mark.parametrize("module", [fits, diffprivlib_adapter], ids=lambda m: m.__name__)
 def test_a_child_has_locks_of_its_own(module):
     lock = next(value for value in vars(module).values() if isinstance(value, ProcessLock))
-    with held_by_another_thread(lock):
+    with held_by_another_thread(lock.here):
         assert in_a_child(lambda: taken(lock)) == "taken"
+
+
+def test_a_child_reads_an_accountant_that_a_thread_of_the_parent_was_asking():
+    accountant = BudgetAccountant(epsilon=1)
+    with held_by_another_thread(accountant._books.lock):
+        told, *read = in_a_child(lambda: reads_and_is_refused(accountant))
+    assert "another process" in told and read == [0, 0]
 
 
 def test_a_fit_of_a_child_ends_though_the_parent_was_listing_one_of_its_own():
     fit_of_its_own()  # compiled
-    with held_by_another_thread(fits._lock):
+    with held_by_another_thread(fits._lock.here):
         assert in_a_child(fit_of_its_own) == "holds"
 
 
@@ -108,5 +123,5 @@ def test_a_fit_is_refused_where_the_parent_was_compiling(loaded, monkeypatch):
 
 def test_a_thread_takes_its_lock_several_times():
     lock = ProcessLock()
-    with lock, lock:
+    with lock.here, lock.here:
         assert taken(lock) == "taken"

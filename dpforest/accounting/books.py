@@ -17,7 +17,7 @@ from dpforest.accounting.losses import NO_LOSS, ZERO, Amount, PrivacyLoss
 from dpforest.accounting.rationals import check_length, is_long, to_rational
 from dpforest.accounting.requests import Granted, PricedRequests, Request, read_request
 from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError, ScopeError
-from dpforest.processes import this_process
+from dpforest.processes import ProcessLock, this_process
 from dpforest.strict_json import is_writable
 
 _OWN_EVENTS = frozenset(EVENTS.values())
@@ -50,7 +50,8 @@ class Books:
     name : str or None
         For reports.
     lock : RLock
-        Held by whoever reads or changes what is charged.
+        Held by whoever reads or changes what is charged. In a forked child, which may read what
+        it inherits, it is another one.
     alone : scope or None
         The scope beside which nothing is granted any more, once it is charged anything.
     held_first : list of scope
@@ -61,7 +62,7 @@ class Books:
 
     def __init__(self, epsilon: Amount, delta: Fraction, name: str | None) -> None:
         self.epsilon, self.delta, self.name = epsilon, delta, name
-        self.lock = threading.RLock()
+        self._lock = ProcessLock()
         self.alone: Charged | None = None
         self.held_first: list[Charged] = []
         self.sealed = False
@@ -90,6 +91,10 @@ class Books:
         return cls(cap, slack, name)
 
     # -- reading ------------------------------------------------------------------------
+
+    @property
+    def lock(self) -> threading.RLock:
+        return self._lock.here
 
     def total(self) -> Budget:
         """Budget in all: pure epsilon, or the rho that converts to it at delta."""

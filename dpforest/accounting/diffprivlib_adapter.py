@@ -178,7 +178,7 @@ class DiffprivlibCeiling:
             exact_delta=exact_text(at_delta),
             derivation=derivation,
         )
-        with _LOCK:
+        with _LOCK.here:
             self._spend(entry, PrivacyLoss(epsilon, loss.rho * 4, at_delta))
         return entry
 

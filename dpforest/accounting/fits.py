@@ -246,7 +246,7 @@ def register_fit(
     RepeatedFitWarning
         Names the number of fits and their summed epsilon, and how to share one accountant.
     """
-    with _lock:
+    with _lock.here:
         known = _lineages.setdefault(lineage, _Lineage(estimator_name))
         known.estimator = estimator_name
         known.add((_process_name(), charged_to), 1, loss)
@@ -259,14 +259,14 @@ def register_fit(
 def count_seed(lineage: str, estimator_name: str, digest: bytes) -> int:
     """Number of fits of a lineage that drew from one seed in this process, this one included."""
     key = lineage, estimator_name, digest
-    with _lock:
+    with _lock.here:
         _seeds[key] = _seeds.get(key, 0) + 1
         return _seeds[key]
 
 
 def earlier_fits(lineage: str) -> tuple[EarlierFits, ...]:
     """Facts that are known of a lineage, for an object that leaves the process."""
-    with _lock:
+    with _lock.here:
         known = _lineages.get(lineage)
         counts = {} if known is None else dict(known.counts)
     return tuple(
@@ -286,7 +286,7 @@ def recall_fits(lineage: str, estimator_name: str, earlier: tuple[EarlierFits, .
     """Join what an object that was read back knows of its lineage to what this process knows."""
     if not earlier:
         return
-    with _lock:
+    with _lock.here:
         known = _lineages.setdefault(lineage, _Lineage(estimator_name))
         for fits in earlier:
             known.join((fits.process, fits.charged_to), fits.n_fits, fits.loss)
