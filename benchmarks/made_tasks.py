@@ -26,6 +26,7 @@ accuracy in points, AUC and log loss in thousandths.
     python benchmarks/made_tasks.py --models "rules, nothing near, pure" "rules, pure"
     python benchmarks/made_tasks.py --models "refitted, features alike" refitted
     python benchmarks/made_tasks.py --models "refitted, as sure as it comes" refitted --several
+    python benchmarks/made_tasks.py --models "refitted, to their clip" refitted --several
     python benchmarks/made_tasks.py --several --models "rules, sure as ever, pure" "rules, pure"
     python benchmarks/made_tasks.py --several --models "rules, three stages, pure" "rules, pure"
 
@@ -80,6 +81,7 @@ from dpforest.domain.encoder import DomainEncoder
 from dpforest.trees.additive.learner import AdditiveForest
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.settings import BoostedSettings, PureSettings
+from dpforest.trees.curves.in_turn.settings import InTurnSettings
 from dpforest.trees.one_shot import OneShotForest
 from dpforest.trees.one_shot.settings import OneShotSettings
 from dpforest.trees.random import bins
@@ -111,6 +113,12 @@ AS_IT_COMES = {
     "refitted": RefittedForest(RefittedSettings(**NO_LOOK), PureRefittedSettings(**NO_LOOK)),
     "boosted": BoostedForest(BoostedSettings(**NO_LOOK), PureSettings(**NO_LOOK)),
     "additive": AdditiveForest(**NO_LOOK),
+}
+#: Residuals of several classes held by their clip alone, with a delta.
+TO_THEIR_CLIP = {
+    "refitted": RefittedForest(RefittedSettings(norm_of_many=None)),
+    "boosted": BoostedForest(BoostedSettings(norm_of_many=None)),
+    "additive": AdditiveForest(InTurnSettings(norm_of_many=None)),
 }
 SURE_TABLES = OneShotForest(OneShotSettings(most_slope=1e6))
 FEATURES_ALIKE = RefittedForest(
@@ -280,6 +288,9 @@ MODELS: dict[str, Callable[[Run], np.ndarray]] = {
     "refitted, as sure as it comes": lambda run: run.scores(AS_IT_COMES["refitted"]),
     "boosted, as sure as it comes": lambda run: run.scores(AS_IT_COMES["boosted"]),
     "additive, as sure as it comes": lambda run: run.scores(AS_IT_COMES["additive"]),
+    "refitted, to their clip": lambda run: run.scores(TO_THEIR_CLIP["refitted"]),
+    "boosted, to their clip": lambda run: run.scores(TO_THEIR_CLIP["boosted"]),
+    "additive, to their clip": lambda run: run.scores(TO_THEIR_CLIP["additive"]),
     "boosted, as sure as it comes, pure": lambda run: run.scores(AS_IT_COMES["boosted"], pure=True),
     "rules, counted once, pure": counted_once,
     "rules, rare as ever, pure": rare_as_ever,

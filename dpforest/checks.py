@@ -49,6 +49,14 @@ def check_part(value: Any, name: str, most: int | None = None, below: Fraction |
         raise ParameterError(name, value, rule, "Give a part of 1")
 
 
+def check_norm(value: Any, name: str) -> None:
+    """Refuse what is neither None nor above 0 and at most 2, which no residuals pass."""
+    if value is not None and not is_real(value):
+        raise ParameterTypeError(name, value, "must be a number or None", "Give None for no bound")
+    if value is not None and not 0 < value <= 2:
+        raise ParameterError(name, value, "must be above 0 and at most 2", "Give None for no bound")
+
+
 def check_share(value: Any, name: str) -> None:
     """Refuse what is below 0 or not below 1."""
     rule = "must be at least 0 and below 1"

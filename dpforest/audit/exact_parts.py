@@ -184,13 +184,14 @@ def check_residual_sums(n_classes: int) -> ExactCheck:
     """
     places = (-1000.0, -3.0, -0.5, 0.0, 0.5, 3.0, 1000.0)
     n_columns = n_score_columns(n_classes)
-    lattice = ResidualLattice.of(n_columns, RefittedSettings().clip)
+    settings = RefittedSettings()
+    lattice = ResidualLattice.of(n_columns, settings.clip, settings.norm_of_many)
     scores = np.array(list(product(places, repeat=n_columns)))
     worst, where = 0, ""
     for label in range(n_classes):
         residuals = np.empty(scores.shape, dtype=np.int32)
         labels = np.full(len(scores), label, dtype=np.uint8)
-        lattice_residuals(scores, labels, STEPS, lattice.most, residuals)
+        lattice_residuals(scores, labels, STEPS, lattice.most, lattice.square, residuals)
         squares = (residuals.astype(np.int64) ** 2).sum(axis=1) + lattice.size**2
         if squares.max() > worst:
             worst = int(squares.max())

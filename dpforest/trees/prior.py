@@ -15,6 +15,8 @@ from dpforest.trees.priced_events import count_noise
 
 #: Of the interval in which `start_scores` looks.
 _HALVINGS = 60
+#: Until what is left of a norm's sums is of no matter; most are done after thirty.
+_STEPS = 300
 
 
 def prior_round(owner: str, unit: int, share: Fraction, pure: bool = False) -> Round:
@@ -36,20 +38,24 @@ def base_scores(prior: NDArray[np.float64]) -> NDArray[np.float64]:
     return logs[1:] - logs[:1] if prior.size == 2 else logs
 
 
-def start_scores(prior: NDArray[np.float64], clip: float) -> NDArray[np.float64]:
+def start_scores(
+    prior: NDArray[np.float64], clip: float, norm: float | None = None
+) -> NDArray[np.float64]:
     """Scores at which clipped residuals of records in the prior's shares add up to nothing.
 
     A record of class k has its residual times s_k = min(1, clip / (1 - p_k)), so what is fitted
     is no longer log loss but a loss whose best p has shares pi_k in proportion to p_k / s_k. That
     rises with p_k for a clip of a half or more, and below a half no p is the only one: a half is
     taken then. The factor of proportion lies between 1, where the p add up to at most 1, and
-    1 / max(pi), where one of them is 1.
+    1 / max(pi), where one of them is 1. Where residuals have a largest L2 too, s_k is
+    norm / |e_k - p| where that is less, and the p are those that are met from the others on.
 
     Parameters
     ----------
     prior : ndarray of float64, shape (K,)
         Released class counts, all above 0.
     clip : float
+    norm : float, optional
 
     Returns
     -------
@@ -63,7 +69,20 @@ def start_scores(prior: NDArray[np.float64], clip: float) -> NDArray[np.float64]
         low, high = (
             (middle, high) if _unclipped(middle * share, clip).sum() < 1.0 else (low, middle)
         )
-    return base_scores(_unclipped(low * share, clip))
+    found = _unclipped(low * share, clip)
+    return base_scores(found if norm is None else _shortened(share, found, clip, norm))
+
+
+def _shortened(
+    share: NDArray[np.float64], start: NDArray[np.float64], clip: float, norm: float
+) -> NDArray[np.float64]:
+    """The p in proportion to shares times s, from a start on, half a step at a time."""
+    p = start / start.sum()
+    for _ in range(_STEPS):
+        length = np.sqrt(1.0 - 2.0 * p + (p * p).sum())
+        kept = share / np.maximum(1.0, np.maximum((1.0 - p) / clip, length / norm))
+        p = (p + kept / kept.sum()) / 2.0
+    return p
 
 
 def _unclipped(shares: NDArray[np.float64], clip: float) -> NDArray[np.float64]:

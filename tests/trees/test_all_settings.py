@@ -38,6 +38,7 @@ UNIT = (*NO_NUMBER, inf, -0.1, 1.5)
 SIZE = (*NO_NUMBER, inf, 0, 0.0, -1)
 LIMIT = (*NO_NUMBER, -1, -0.5)
 LIMIT_ABOVE = (*LIMIT, 0, 0.0)
+NORM = ("much", True, nan, inf, 0, -1, 2.5, ())
 FLAG = ("yes", 1, 0, None, nan, 2.5)
 KIND = ("much", True, 2.5, 0, nan, (), ...)
 NAME = ("much", True, 2.5, 0, nan, None, ())
@@ -64,7 +65,7 @@ AT_ONCE = {
 IN_TURN = {
     **dict.fromkeys(SHARES, (*PART, Fraction(1, 4))), **dict.fromkeys(CLIPS, PART_OR_ALL),
     **dict.fromkeys(COUNTS, COUNT), **dict.fromkeys(SIZES, SIZE),
-    "factors": SEVERAL_SIZES, "line": UNIT,
+    "factors": SEVERAL_SIZES, "line": UNIT, "norm_of_many": NORM,
 }  # fmt: skip
 ONE_SHOT = {
     **dict.fromkeys(("quantile_share", "histogram_share", "selection_share", "prior_share"), PART),
@@ -98,7 +99,7 @@ BOOSTED = {
     **dict.fromkeys(("downward", "node_downward", "step", "spread", "weighted_spread"), SIZE),
     "step_clip": SIZE, "correction_step": SIZE, "max_bins": COUNT, "weighted": FLAG,
     "curve_signal": LIMIT, "correction_times": COUNT_OR_NONE, "fixed_size": KIND,
-    "curves": (*KIND, None), "curves_at_once": (*KIND, None),
+    "curves": (*KIND, None), "curves_at_once": (*KIND, None), "norm_of_many": NORM,
 }  # fmt: skip
 REFITTED_SIZE = {"depth": (*COUNT, 17), "n_candidates": COUNT, "n_rounds": COUNT}
 REFITTED = {
@@ -113,7 +114,7 @@ REFITTED = {
     "clip_signal_of_means": LIMIT_ABOVE, "confidence_share": SHARE, "learnt_share": UNIT,
     "rare_share": UNIT, "own_curvature_of_means": FLAG,
     "features_per_tree": SEVERAL_COUNTS, "fixed_size": KIND, "curves": (*KIND, None),
-    "curves_at_once": (*KIND, None),
+    "curves_at_once": (*KIND, None), "norm_of_many": NORM,
 }  # fmt: skip
 #: What every field of every class refuses.
 REFUSED: dict[type, dict[str, tuple[Any, ...]]] = {

@@ -40,8 +40,8 @@ def counted(order: np.ndarray) -> dict[str, np.ndarray]:
     found = {}
     for clipped, most in (("", 2**16), (", clipped", 2**15)):
         one, many, means = (np.empty((N, c), np.int32) for c in (1, 5, 1))
-        residuals.lattice_residuals(odds, labels % 2, 2**16, most, one)
-        residuals.lattice_residuals(scores, labels, 2**16, most, many)
+        residuals.lattice_residuals(odds, labels % 2, 2**16, most, 1, one)
+        residuals.lattice_residuals(scores, labels, 2**16, most, 2**30, many)
         residuals.target_residuals(odds, targets, TARGET_STEPS, 2**16, most, means)
         found |= {f"one{clipped}": one, f"many{clipped}": many, f"means{clipped}": means}
     log_prior, totals = np.log(np.full(5, 0.2)), np.zeros(6, np.int64)

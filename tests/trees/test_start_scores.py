@@ -21,9 +21,11 @@ def shares_at(scores, n_classes):
     return raised / raised.sum()
 
 
-def clipped_sums(prior, p, clip):
+def clipped_sums(prior, p, clip, norm=None):
     """Residuals of classes, summed over records in the prior's shares, each record's cut."""
     cut = np.minimum(1.0, clip / np.maximum(1.0 - p, 1e-300))
+    if norm is not None:
+        cut = np.minimum(cut, norm / np.linalg.norm(np.eye(p.size) - p, axis=1))
     weights = prior / prior.sum() * cut
     return weights - weights.sum() * p
 
@@ -34,6 +36,16 @@ def test_clipped_residuals_of_the_prior_add_up_to_nothing(prior, clip):
     assert scores.shape == ((1,) if prior.size == 2 else (prior.size,))
     assert np.isfinite(scores).all()
     assert np.abs(clipped_sums(prior, shares_at(scores, prior.size), clip)).max() < 1e-9
+
+
+@given(priors.filter(lambda prior: prior.size > 2), clips, st.floats(1.0, 1.5))
+def test_so_do_residuals_of_a_largest_norm(prior, clip, norm):
+    found = shares_at(start_scores(prior, clip, norm * clip), prior.size)
+    assert np.abs(clipped_sums(prior, found, clip, norm * clip)).max() < 1e-3
+    order = np.argsort(prior, kind="stable")
+    assert (np.diff(found[order]) >= -1e-9).all()
+    if norm >= 2**0.5:  # which no clipped residuals pass
+        assert np.allclose(found, shares_at(start_scores(prior, clip), prior.size), atol=1e-9)
 
 
 @given(priors)
@@ -72,8 +84,9 @@ def test_a_class_with_more_records_has_no_less_of_the_start(prior, clip, pick, t
 @pytest.mark.parametrize("clip", [0.5, 0.7, 1.0])
 @pytest.mark.parametrize("n_classes", [2, 3, 26])
 def test_even_shares_stay_even(n_classes, clip):
-    scores = start_scores(np.full(n_classes, 40.0), clip)
-    assert np.allclose(shares_at(scores, n_classes), 1 / n_classes, rtol=1e-9)
+    for norm in (None, *([1.1 * clip] if n_classes > 2 else [])):
+        scores = start_scores(np.full(n_classes, 40.0), clip, norm)
+        assert np.allclose(shares_at(scores, n_classes), 1 / n_classes, rtol=1e-9)
 
 
 def test_two_classes_are_those_of_a_hand_count():

@@ -44,7 +44,8 @@ class Memberships:
     @property
     def lattice(self) -> GradientLattice:
         """Sizes of what a record may add: `GRADIENT_STEPS` in one column, nothing in the others."""
-        return GradientLattice(self.n_classes, GRADIENT_STEPS, 0, 1)
+        one = GRADIENT_STEPS
+        return GradientLattice(self.n_classes, one, one**2, curvature=0, mass=1)
 
     def rows(self, chunk: Chunk) -> NDArray[np.int32]:
         """Addition of each record of a chunk, shape (n, 2 K), the last K nothing; secret, kept."""

@@ -104,8 +104,10 @@ def _beginning(
 
 def _start(shape: BoostedShape, prior: NDArray[np.float64]) -> NDArray[np.float64]:
     """Scores to begin with."""
-    clip = shape.lattice.most / GRADIENT_STEPS
-    return start_scores(prior, clip) if shape.starts_clipped else base_scores(prior)
+    if not shape.starts_clipped:
+        return base_scores(prior)
+    lattice = shape.lattice
+    return start_scores(prior, lattice.most / GRADIENT_STEPS, lattice.norm(GRADIENT_STEPS))
 
 
 def _counted(

@@ -181,7 +181,8 @@ def _shape(
     n_columns = n_score_columns(facts.n_classes)
     of_means = facts.is_regression
     weighted = settings.weighs(facts.n_classes, of_means)
-    lattice = GradientLattice.of(n_columns, *settings.scales(facts.n_classes, of_means), weighted)
+    scales = settings.scales(facts.n_classes, of_means)
+    lattice = GradientLattice.of(n_columns, *scales, weighted, settings.norm_of_many)
     first = settings.first(facts.n_classes) > 0
     times = settings.correction_times if settings.corrections(facts.n_classes) else 0
     sizes = size.depth, size.n_rounds, first, times * size.n_rounds

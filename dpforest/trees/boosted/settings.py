@@ -11,6 +11,7 @@ from dpforest.checks import (
     check_integer,
     check_kind,
     check_limit,
+    check_norm,
     check_number,
     check_part,
     check_share,
@@ -90,6 +91,11 @@ class BoostedSettings:
     clip, clip_of_many : Fraction
         Largest residual of up to three classes, unless they are weighted; half of their L1 where
         there are three, and of more classes.
+    norm_of_many : Fraction or None
+        Largest L2 of the residuals of more than two classes, in clips: the root of 2 is reached
+        where a record has all of its clip with one class, as few have, and Gaussian noise is for
+        the largest. So a smaller one shortens few residuals, and saves noise. None, as in pure
+        epsilon, leaves it at that.
     clip_of_means : Fraction
         Largest residual of a target, as a share of its range: most are small.
     curvature, curvature_of_many, mass : Fraction
@@ -142,6 +148,7 @@ class BoostedSettings:
     weighted: bool = True
     clip: Fraction = Fraction(7, 10)
     clip_of_many: Fraction = Fraction(1, 2)
+    norm_of_many: Fraction | None = Fraction(12, 10)
     clip_of_means: Fraction = Fraction(2, 10)
     curvature: Fraction = Fraction(1)
     curvature_of_many: Fraction = Fraction(1, 2)
@@ -167,6 +174,7 @@ class BoostedSettings:
         parts = "clip", "clip_of_many", "clip_of_means", "curvature", "curvature_of_many", "mass"
         for name in (*parts, "mass_of_means", "weighted_curvature", "weighted_mass"):
             check_part(getattr(self, name), name, most=1)
+        check_norm(self.norm_of_many, "norm_of_many")
         for name in ("first_share", "correction_share", "confidence_share"):
             check_share(getattr(self, name), name)
         for name in ("prior_share", "quantile_share"):
@@ -297,6 +305,7 @@ class PureSettings(BoostedSettings):
     quantile_share: Fraction = Fraction(4, 100)
     selection_share: Fraction = Fraction(60, 100)
     weighted: bool = False
+    norm_of_many: Fraction | None = None
     first_share: Fraction = Fraction(50, 100)
     correction_share: Fraction = Fraction(0)
     downward: float = 1.5

@@ -118,8 +118,9 @@ def _beginning(
         return curves.base, curves.code_values, curves.history, bins
     prior = released_class_counts(bridge, facts.unit)
     clip = 1.0 if shape.of_means else shape.lattice.most / STEPS
-    code_values, history = None, ScoreHistory(start_scores(prior, clip))
-    base, bins = history.base, asked_bins(bridge, facts, max_bins)
+    base = start_scores(prior, clip, shape.lattice.norm(STEPS))
+    code_values, history = None, ScoreHistory(base)
+    bins = asked_bins(bridge, facts, max_bins)
     if bridge.has(Role.GRAM):
         code_values, history = fit_linear_start(shape, bridge, facts, bins, prior, history)
     return base, code_values, history, bins

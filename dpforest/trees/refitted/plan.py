@@ -144,7 +144,9 @@ def _shape(facts: TableFacts, budget: LearnerBudget, settings: RefittedSettings)
     rows, of_means = facts.approximate_rows or 0.0, facts.is_regression
     signal, curves = budget.signal(rows), None
     lattice = ResidualLattice.of(
-        n_score_columns(facts.n_classes), settings.clips(signal, facts.n_classes, of_means)
+        n_score_columns(facts.n_classes),
+        settings.clips(signal, facts.n_classes, of_means),
+        settings.norm_of_many,
     )
     if settings.starts_with_curves(signal, facts.n_features, of_means):
         curves = curves_to_begin_with(facts, budget, settings)

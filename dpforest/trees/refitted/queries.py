@@ -27,7 +27,7 @@ from dpforest.trees.refitted.kernels.rounds import (
     leaf_sums,
 )
 from dpforest.trees.scored.kernels.residuals import lattice_residuals, target_residuals
-from dpforest.trees.scored.queries import ClippedResiduals, Move, ScoreHistory, layout_of
+from dpforest.trees.scored.queries import ClippedResiduals, Move, ScoreHistory, layout_of, square_of
 
 #: Steps of a residual of 1.
 STEPS = 2**16
@@ -42,9 +42,10 @@ class ResidualLattice(ClippedResiduals):
     """Sizes of what a record may add, in whole steps: its residuals, and a part of them for it."""
 
     @classmethod
-    def of(cls, n_columns: int, clip: Fraction) -> ResidualLattice:
-        """Round down a clip that is given in residuals of 1."""
-        return cls(n_columns, max(_SIZE_PART, math.floor(clip * STEPS)))
+    def of(cls, n_columns: int, clip: Fraction, norm: Fraction | None = None) -> ResidualLattice:
+        """Round down a clip that is given in residuals of 1, and a norm that is given in clips."""
+        most = max(_SIZE_PART, math.floor(clip * STEPS))
+        return cls(n_columns, most, square_of(most, norm))
 
     @property
     def size(self) -> int:
@@ -88,11 +89,12 @@ class Residuals:
         if known == now:
             found: NDArray[np.int32] = residuals
             return found
-        scores, table, most = self.scored.scores(chunk), chunk.table, self.lattice.most
+        scores, table = self.scored.scores(chunk), chunk.table
+        most, square = self.lattice.most, self.lattice.square
         if residuals is None:
             residuals = np.empty(scores.shape, dtype=np.int32)
         if table.targets is None:
-            lattice_residuals(scores, table.labels, STEPS, most, residuals)
+            lattice_residuals(scores, table.labels, STEPS, most, square, residuals)
         else:
             target_residuals(scores, table.targets, table.unit, STEPS, most, residuals)
         chunk.kept[_RESIDUALS] = now, residuals

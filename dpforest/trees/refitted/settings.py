@@ -12,6 +12,7 @@ from dpforest.checks import (
     check_integer,
     check_kind,
     check_limit,
+    check_norm,
     check_number,
     check_part,
     check_share,
@@ -100,6 +101,11 @@ class RefittedSettings:
         may be, and records that a forest has not told apart yet have one of a half: so a clip of
         a half leaves them whole and halves the noise. Where little noise is left, cutting costs
         more than it saves.
+    norm_of_many : Fraction or None
+        Largest L2 of the residuals of more than two classes, in clips: the root of 2 is reached
+        where a record has all of its clip with one class, as few have, and Gaussian noise is for
+        the largest. So a smaller one shortens few residuals, and saves noise. None, as in pure
+        epsilon, leaves it at that.
     clip_signal : float
     clip_of_means, most_clip_of_means : Fraction
         Largest residual of a target, as a share of its range, up to
@@ -174,6 +180,7 @@ class RefittedSettings:
     own_curvature_of_means: bool = True
     clip: Fraction = Fraction(1, 2)
     clip_of_much: Fraction = Fraction(7, 10)
+    norm_of_many: Fraction | None = Fraction(11, 10)
     clip_signal: float = 3000.0
     clip_of_means: Fraction = Fraction(1, 10)
     most_clip_of_means: Fraction = Fraction(1)
@@ -212,6 +219,7 @@ class RefittedSettings:
     def _check_shares(self) -> None:
         for name in ("clip", "clip_of_much", "clip_of_means", "most_clip_of_means"):
             check_part(getattr(self, name), name, most=1)
+        check_norm(self.norm_of_many, "norm_of_many")
         shares = "prior_share", "quantile_share", "start_share", "selection_share", "gram_share"
         for name in shares:
             check_part(getattr(self, name), name)
@@ -331,6 +339,7 @@ class PureRefittedSettings(RefittedSettings):
 
     quantile_share: Fraction = Fraction(4, 100)
     selection_share: Fraction = Fraction(30, 100)
+    norm_of_many: Fraction | None = None
     step: float = 1.6
     own_curvature_of_means: bool = False
     curve_signal: float = 12.0

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpforest.records.base import Chunk, Sensitivity
 from dpforest.trees.scored.kernels.gradients import class_gradients, odds_gradients
-from dpforest.trees.scored.queries import ClippedResiduals, Move, ScoreHistory
+from dpforest.trees.scored.queries import ClippedResiduals, Move, ScoreHistory, square_of
 
 #: Steps of a residual of 1.
 GRADIENT_STEPS = 2**12
@@ -49,11 +49,13 @@ class GradientLattice(ClippedResiduals):
         curvature: Fraction,
         mass: Fraction,
         weighted: bool = False,
+        norm: Fraction | None = None,
     ) -> GradientLattice:
-        """Round down what is given in residuals of 1."""
+        """Round down what is given in residuals of 1; a norm is given in clips."""
         sizes = clip, curvature, mass
         most, curved, counted = (max(1, math.floor(size * GRADIENT_STEPS)) for size in sizes)
-        return cls(n_columns, most, curved, counted, weighted)
+        square = square_of(most, norm)
+        return cls(n_columns, most, square, curved, counted, weighted)
 
     @property
     def row(self) -> Sensitivity:
@@ -109,12 +111,11 @@ class Gradients:
         if rows is None:
             rows = np.empty((scores.shape[0], 2 * scores.shape[1]), dtype=np.int32)
         if lattice.n_columns > 1:
-            class_gradients(
-                scores, table.labels, GRADIENT_STEPS, lattice.most, lattice.curvature, rows
-            )
+            sizes = GRADIENT_STEPS, lattice.most, lattice.square, lattice.curvature
+            class_gradients(scores, table.labels, *sizes, rows)
         else:
             y = table.labels if table.targets is None else table.targets
-            sizes = GRADIENT_STEPS, lattice.most, lattice.curvature
-            odds_gradients(scores, y, table.unit, *sizes, lattice.weighted, rows)
+            one = GRADIENT_STEPS, lattice.most, lattice.curvature
+            odds_gradients(scores, y, table.unit, *one, lattice.weighted, rows)
         chunk.kept[_ROWS] = now, rows
         return rows

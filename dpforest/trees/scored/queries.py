@@ -6,6 +6,7 @@ chunk that has lost them makes them again, bit for bit, by the same additions in
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
@@ -96,23 +97,48 @@ class ClippedResiduals:
         C: 1 for two classes and for regression, else one a class.
     most : int
         Largest residual of one column; largest half of the L1 of several.
+    square : int
+        Largest sum of the squares of several columns; of one column nothing but ``most`` counts.
     """
 
     n_columns: int
     most: int
+    square: int
 
     @property
     def residuals(self) -> Sensitivity:
         """Largest sizes of one record's residuals: `residual_sensitivity`."""
-        return residual_sensitivity(self.n_columns, self.most)
+        return residual_sensitivity(self.n_columns, self.most, self.square)
+
+    def norm(self, steps: int) -> float | None:
+        """Largest L2 of several columns, in residuals of so many steps; None where none is cut."""
+        is_cut = self.n_columns > 1 and self.square < 2 * self.most**2
+        return float(self.square) ** 0.5 / steps if is_cut else None
 
 
-def residual_sensitivity(n_columns: int, most: int) -> Sensitivity:
-    """Largest sizes of one record's residuals of at most ``most``, in steps and in steps squared.
+def residual_sensitivity(n_columns: int, most: int, square: int) -> Sensitivity:
+    """Largest sizes of one record's residuals, in steps and in steps squared.
 
     One column: ``|r| <= most``. More: residuals add up to nothing and half their L1 is at most
-    ``most``, so the others' sizes add up to at most ``most``, their squares to at most
-    ``most**2``, and the label's own is their sum: twice as much together.
+    ``most``, so the L1 is at most twice that; their squares add up to at most ``square``.
     """
-    times = 1 if n_columns == 1 else 2
-    return Sensitivity(Fraction(times * most), Fraction(times * most**2))
+    if n_columns == 1:
+        return Sensitivity(Fraction(most), Fraction(most**2))
+    return Sensitivity(Fraction(2 * most), Fraction(square))
+
+
+def square_of(most: int, norm: Fraction | None) -> int:
+    """`ClippedResiduals.square` for residuals of several columns with an L2 of at most a norm.
+
+    Without one it is ``2 most**2``: the others' sizes add up to at most ``most``, so their squares
+    to at most ``most**2``, and the label's own is their sum.
+
+    Parameters
+    ----------
+    most : int
+        Largest half of the L1.
+    norm : Fraction or None
+        In units of that.
+    """
+    largest = 2 * most**2
+    return largest if norm is None else max(1, min(largest, math.floor((norm * most) ** 2)))

@@ -165,9 +165,10 @@ def test_several_classes_begin_where_clipped_residuals_add_up_to_nothing(
     monkeypatch.setattr("dpforest.trees.boosted.learner.released_class_counts", known)
     learner = BoostedForest(*(replace(s, **NO_LOOK) for s in (SMALL.settings, SMALL.pure_settings)))
     model, plan, *_ = run(learner, facts, table_of(facts, 400), delta=delta)
-    clip = plan.shape.lattice.most / GRADIENT_STEPS
+    lattice = plan.shape.lattice
     if n_classes > 2 and delta:
-        assert np.array_equal(model.base, start_scores(kept[0], clip))
+        sizes = lattice.most / GRADIENT_STEPS, lattice.square**0.5 / GRADIENT_STEPS
+        assert np.array_equal(model.base, start_scores(kept[0], *sizes))
         assert not np.allclose(model.base, base_scores(kept[0]))
     else:  # of two a clip moves little; a first tree on class counts leads away from the prior
         assert np.array_equal(model.base, base_scores(kept[0]))

@@ -45,9 +45,9 @@ extreme = st.floats(-1e6, 1e6) | st.sampled_from(FAR)
 CODES = [12, -5, 7, 2, -2]
 
 
-def lattice_of(n_classes, clip=Fraction(7, 10), weighted=False):
+def lattice_of(n_classes, clip=Fraction(7, 10), weighted=False, norm=None):
     n_columns = n_score_columns(n_classes)
-    return GradientLattice.of(n_columns, clip, Fraction(1), Fraction(1, 10), weighted)
+    return GradientLattice.of(n_columns, clip, Fraction(1), Fraction(1, 10), weighted, norm)
 
 
 def rows_of_scores(scores, labels, lattice, unit=1):
@@ -55,7 +55,8 @@ def rows_of_scores(scores, labels, lattice, unit=1):
     out = np.empty((len(scores), 2 * lattice.n_columns), dtype=np.int32)
     if lattice.n_columns > 1:
         labels = np.asarray(labels, dtype=np.uint8)
-        class_gradients(scores, labels, GRADIENT_STEPS, lattice.most, lattice.curvature, out)
+        sizes = GRADIENT_STEPS, lattice.most, lattice.square, lattice.curvature
+        class_gradients(scores, labels, *sizes, out)
     else:
         labels = np.asarray(labels, dtype=np.int32)
         sizes = GRADIENT_STEPS, lattice.most, lattice.curvature
@@ -77,11 +78,18 @@ def is_within(row, lattice):
     )
 
 
-@given(st.lists(extreme, min_size=3, max_size=30), st.integers(0, 10**6), st.sampled_from("abc"))
-def test_rows_of_classes_keep_their_bounds(scores, pick, clip):
-    lattice = lattice_of(len(scores), {"a": HALF, "b": Fraction(7, 10), "c": Fraction(1)}[clip])
+@given(
+    st.lists(extreme, min_size=3, max_size=30),
+    st.integers(0, 10**6),
+    st.sampled_from([HALF, Fraction(7, 10), Fraction(1)]),
+    st.sampled_from([None, Fraction(11, 10), Fraction(1, 50)]),
+)
+def test_rows_of_classes_keep_their_bounds(scores, pick, clip, norm):
+    lattice = lattice_of(len(scores), clip, norm=norm)
     row = rows_of_scores([scores], [pick % len(scores)], lattice)[0]
     assert is_within(list(row), lattice)
+    squares = sum(v * v for v in row[: len(scores)])
+    assert squares <= lattice.square and (norm is None or squares <= (norm * lattice.most) ** 2)
 
 
 @given(extreme, st.integers(0, 1000), st.sampled_from([1, 1000]), st.booleans())
@@ -97,6 +105,9 @@ def test_the_bounds_are_nearly_reached():
     assert 4 / 27 * three.curvature**2 * 0.999 < sum(v * v for v in squares)
     row = rows_of_scores([[900.0, 0.0, 0.0]], [1], three)[0]
     assert sum(v * v for v in row[:3]) == 2 * three.most**2
+    short = lattice_of(3, norm=Fraction(1))
+    row = rows_of_scores([[900.0, 0.0, 0.0]], [1], short)[0]
+    assert 0.999 * short.square < sum(v * v for v in row[:3]) <= short.square == short.most**2
     two = lattice_of(2)
     assert rows_of_scores([[-900.0]], [1], two)[0][0] == two.most
     assert rows_of_scores([[0.0]], [1], two)[0][1] == two.curvature // 4
@@ -128,16 +139,22 @@ def test_weighted_residuals_are_those_of_a_slow_twin_and_nothing_in_the_mean():
     )
 
 
+@pytest.mark.parametrize("norm", [None, Fraction(11, 10)])
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
-def test_rows_are_those_of_a_slow_twin_rounded_toward_zero(n_classes):
+def test_rows_are_those_of_a_slow_twin_rounded_toward_zero(n_classes, norm):
     generator = np.random.default_rng(n_classes)
-    lattice, n = lattice_of(n_classes, HALF), 700
+    lattice, n = lattice_of(n_classes, HALF, norm=norm), 700
     scores = generator.normal(size=(n, lattice.n_columns), scale=2)
     labels = generator.integers(0, n_classes, n)
     full = scores if n_classes > 2 else np.column_stack([np.zeros(n), scores])
     p = np.exp(full) / np.exp(full).sum(axis=1, keepdims=True)
     apart = np.eye(n_classes)[labels] - p
-    shrunk = apart * np.minimum(1.0, 0.5 / (1.0 - p[np.arange(n), labels]))[:, None]
+    factor = np.minimum(1.0, 0.5 / (1.0 - p[np.arange(n), labels]))
+    if norm is not None and n_classes > 2:
+        of_norm = float(norm) * 0.5 / np.linalg.norm(apart, axis=1)
+        assert 0 < (of_norm < factor).mean() < 1
+        factor = np.minimum(factor, of_norm)
+    shrunk = apart * factor[:, None]
     exact = np.hstack([shrunk * GRADIENT_STEPS, p * (1 - p) * lattice.curvature])
     if n_classes == 2:
         exact = exact[:, [1, 3]]

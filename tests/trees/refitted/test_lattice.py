@@ -35,11 +35,13 @@ from dpforest.trees.refitted.queries import (
 )
 from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.scored.kernels.code_values import add_code_values
-from dpforest.trees.scored.kernels.residuals import lattice_residuals
-from dpforest.trees.scored.queries import ScoreHistory, residual_sensitivity
+from dpforest.trees.scored.kernels.residuals import _share_out, lattice_residuals
+from dpforest.trees.scored.queries import ScoreHistory, residual_sensitivity, square_of
 
 #: Largest residuals: uncut, cut a little, to the half, and far below it.
 MOST = [STEPS, STEPS * 7 // 10, STEPS // 2, STEPS // 10]
+#: Largest L2 of several columns, in clips: what a clip leaves, less, and what counts alone.
+NORMS = [None, Fraction(3, 2), Fraction(11, 10), Fraction(1, 50)]
 CLIPS = [Fraction(1), Fraction(7, 10), Fraction(1, 2), Fraction(1, 10)]
 FAR = [np.nan, np.inf, -np.inf, 0.0, 40.0, -40.0, 745.0, -745.0, 1e300, -1e300]
 extreme = st.floats(-1e6, 1e6) | st.sampled_from(FAR)
@@ -54,9 +56,9 @@ def sums_of(codes, residuals, trees, facts):
     return sums
 
 
-def residuals_of(scores, labels, most=STEPS):
-    out = np.empty(scores.shape, dtype=np.int32)
-    lattice_residuals(scores, np.asarray(labels, dtype=np.uint8), STEPS, most, out)
+def residuals_of(scores, labels, most=STEPS, norm=None):
+    out, square = np.empty(scores.shape, dtype=np.int32), square_of(most, norm)
+    lattice_residuals(scores, np.asarray(labels, dtype=np.uint8), STEPS, most, square, out)
     return out
 
 
@@ -64,20 +66,26 @@ def residuals_of(scores, labels, most=STEPS):
 def test_two_class_residuals_keep_their_bound(score, label, most):
     r, bounds = (
         int(residuals_of(np.array([[score]]), [label], most)[0, 0]),
-        residual_sensitivity(1, most),
+        residual_sensitivity(1, most, 1),
     )
     assert abs(r) <= bounds.l1 == most and r**2 <= bounds.l2_squared == most**2
     assert r >= 0 if label == 1 else r <= 0
 
 
-@given(st.lists(extreme, min_size=3, max_size=40), st.integers(0, 10**6), st.sampled_from(MOST))
-def test_class_residuals_keep_their_bounds(scores, pick, most):
+@given(
+    st.lists(extreme, min_size=3, max_size=40),
+    st.integers(0, 10**6),
+    st.sampled_from(MOST),
+    st.sampled_from(NORMS),
+)
+def test_class_residuals_keep_their_bounds(scores, pick, most, norm):
     label = pick % len(scores)
-    r = residuals_of(np.array([scores]), [label], most)[0].astype(object)
+    r = residuals_of(np.array([scores]), [label], most, norm)[0].astype(object)
     assert sum(r) == 0
-    bounds = residual_sensitivity(len(scores), most)
+    bounds = residual_sensitivity(len(scores), most, square_of(most, norm))
     assert sum(abs(v) for v in r) <= bounds.l1 == 2 * most
-    assert sum(v * v for v in r) <= bounds.l2_squared == 2 * most**2
+    assert sum(v * v for v in r) <= bounds.l2_squared <= 2 * most**2
+    assert norm is None or bounds.l2_squared <= (norm * most) ** 2
     assert r[label] >= 0 and all(r[k] <= 0 for k in range(len(scores)) if k != label)
 
 
@@ -85,24 +93,41 @@ def test_class_residuals_keep_their_bounds(scores, pick, most):
 def test_the_bounds_are_reached(most):
     assert residuals_of(np.array([[-800.0], [800.0]]), [1, 0], most).tolist() == [[most], [-most]]
     r = residuals_of(np.array([[900.0, 0.0, 0.0]]), [1], most)[0].astype(np.int64)
-    assert (r**2).sum() == residual_sensitivity(3, most).l2_squared
-    assert np.abs(r).sum() == residual_sensitivity(3, most).l1
+    reached = residual_sensitivity(3, most, square_of(most, None))
+    assert (r**2).sum() == reached.l2_squared == 2 * most**2
+    assert np.abs(r).sum() == reached.l1
+    # A norm is reached but for the lattice: one step more of each would pass it.
+    r = residuals_of(np.array([[900.0, 0.0, 0.0]]), [1], most, Fraction(1, 50))[0].astype(np.int64)
+    assert (r**2).sum() <= square_of(most, Fraction(1, 50)) < 2 * (np.abs(r).max() + 1) ** 2
+
+
+def test_a_row_that_would_pass_its_norm_has_nothing():
+    sizes, labels = np.array([[0, 0], [3, 3], [4, 5]], dtype=np.int32), np.zeros(2, np.uint8)
+    residuals = np.empty((2, 3), dtype=np.int32)
+    _share_out(sizes, labels, 100, 3**2 + 4**2 + 7**2, residuals)
+    assert residuals.tolist() == [[7, -3, -4], [0, 0, 0]]
 
 
 @pytest.mark.parametrize("most", MOST)
-@pytest.mark.parametrize("n_classes", [2, 5])
-def test_residuals_are_those_of_a_slow_twin_rounded_toward_zero(n_classes, most):
+@pytest.mark.parametrize(("n_classes", "norm"), [(2, None), *((5, norm) for norm in NORMS)])
+def test_residuals_are_those_of_a_slow_twin_rounded_toward_zero(n_classes, norm, most):
     generator = np.random.default_rng(n_classes)
     scores = generator.normal(size=(300, n_score_columns(n_classes)), scale=2)
     labels = generator.integers(0, n_classes, 300)
     full = scores if n_classes > 2 else np.column_stack([np.zeros(300), scores])
     p = np.exp(full) / np.exp(full).sum(axis=1, keepdims=True)
     far = 1 - p[np.arange(300), labels]
+    whole = np.eye(n_classes)[labels] - p
     cut = np.minimum(1.0, most / STEPS / far)[:, None]
-    assert (cut < 1).any() == (most < STEPS) and (most <= STEPS // 10 or (cut == 1).any())
+    if norm is not None:
+        cut = np.minimum(
+            cut, float(norm) * most / STEPS / np.linalg.norm(whole, axis=1, keepdims=True)
+        )
+    assert (cut < 1).any() == (most < STEPS or (norm is not None and norm < 1.4))
+    assert most * (norm or 1) <= 0.11 * STEPS or (cut == 1).any()
     # Of two classes a residual beyond the clip is the clip; of more all of a row shrink alike.
-    exact = cut * (np.eye(n_classes)[labels] - p) * STEPS
-    ours = residuals_of(scores, labels, most)
+    exact = cut * whole * STEPS
+    ours = residuals_of(scores, labels, most, norm)
     theirs = exact if n_classes > 2 else exact[:, 1:]
     others = np.arange(n_classes) != labels[:, None] if n_classes > 2 else np.ones((300, 1), bool)
     assert np.all(np.abs(ours)[others] <= np.abs(theirs)[others] + 1e-6)
@@ -114,13 +139,15 @@ def test_a_clip_is_rounded_down_to_the_lattice_and_leaves_a_size():
     thirds = ResidualLattice.of(3, Fraction(1, 3))
     assert thirds.most == STEPS // 3 and 3 * thirds.most < STEPS and thirds.n_columns == 3
     assert ResidualLattice.of(1, Fraction(1)).most == STEPS
-    for clip in (*CLIPS, Fraction(1, 3), Fraction(1, 10**6)):
-        one, several = ResidualLattice.of(1, clip), ResidualLattice.of(4, clip)
+    for clip, norm in product((*CLIPS, Fraction(1, 3), Fraction(1, 10**6)), NORMS):
+        one, several = ResidualLattice.of(1, clip, norm), ResidualLattice.of(4, clip, norm)
         assert 0 < one.size == several.size <= one.most
         assert one.row.l1 == one.most + one.size
         assert one.row.l2_squared == one.most**2 + one.size**2
         assert several.row.l1 == 2 * several.most + several.size
-        assert several.row.l2_squared == 2 * several.most**2 + several.size**2
+        assert several.row.l2_squared == several.square + several.size**2
+        assert several.square <= 2 * several.most**2
+        assert (several.square == 2 * several.most**2) == (norm is None or norm**2 >= 2)
         assert one.score_range == several.score_range == Fraction(2 * one.most, STEPS)
 
 

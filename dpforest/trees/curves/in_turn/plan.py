@@ -47,7 +47,10 @@ class CurvesInTurn(InTurnSizes):
         pure, of_means = budget.is_pure, facts.is_regression
         signal = facts.signal(budget)
         clip = settings.clips(settings.strength(signal, facts.n_features, pure), of_means)
-        lattice = GradientLattice.of(n_score_columns(facts.n_classes), clip, _NOTHING, _NOTHING)
+        norm = None if pure else settings.norm_of_many
+        lattice = GradientLattice.of(
+            n_score_columns(facts.n_classes), clip, _NOTHING, _NOTHING, norm=norm
+        )
         max_bins = settings.n_bins(signal, facts.n_features, pure)
         n_bins = int(np.diff(public_bins(facts, max_bins).starts).max())
         n_cycles = settings.n_cycles(signal, facts.n_features, pure)
@@ -98,7 +101,8 @@ class CurvesInTurn(InTurnSizes):
 
         They are asked for alike, for as many bins as any feature has, so that lists stay short.
         """
-        moved = residual_sensitivity(self.lattice.n_columns, self.lattice.most)
+        lattice = self.lattice
+        moved = residual_sensitivity(lattice.n_columns, lattice.most, lattice.square)
         times = self.n_cycles * facts.n_features
         event = count_noise(moved, share / times, pure)
         text = f"noisy residual sums over the bins of each feature, {self.n_cycles} times"

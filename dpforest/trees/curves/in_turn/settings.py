@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dpforest.checks import check_count, check_each, check_number, check_part, check_size
+from dpforest.checks import (
+    check_count,
+    check_each,
+    check_norm,
+    check_number,
+    check_part,
+    check_size,
+)
 from dpforest.trees.scored.clips import clip_of_targets
 
 #: Questions that a training with a delta asks, about.
@@ -37,6 +44,11 @@ class InTurnSettings:
         Largest residual of two classes, and half of the L1 of more; the second where curves have a
         strength of ``much_strength`` or more. Records that nothing is known of have residuals of a
         half, so a clip of a half lets in the less noise and leaves them whole.
+    norm_of_many : Fraction or None
+        Largest L2 of the residuals of more than two classes, in clips: the root of 2 is reached
+        where a record has all of its clip with one class, as few have, and Gaussian noise is for
+        the largest. So a smaller one shortens few residuals, and saves noise. None leaves it at
+        that, as it always is in pure epsilon.
     much_strength : float
     clip_of_means, most_clip_of_means : Fraction
         Largest residual of a target, as a share of its range, where curves have a strength
@@ -77,6 +89,7 @@ class InTurnSettings:
     mean_signal: float = 100.0
     clip: Fraction = Fraction(1, 2)
     clip_of_much: Fraction = Fraction(7, 10)
+    norm_of_many: Fraction | None = Fraction(11, 10)
     much_strength: float = 150.0
     clip_of_means: Fraction = Fraction(6, 100)
     most_clip_of_means: Fraction = Fraction(20, 100)
@@ -103,6 +116,7 @@ class InTurnSettings:
             check_part(getattr(self, name), name, below=Fraction(1, 4))
         for name in CLIPS:
             check_part(getattr(self, name), name, most=1)
+        check_norm(self.norm_of_many, "norm_of_many")
         for name in COUNTS:
             check_count(getattr(self, name), name)
         for name in SIZES:

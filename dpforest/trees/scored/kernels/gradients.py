@@ -6,52 +6,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.kernels.compiling import kernel
-from dpforest.trees.scored.kernels.residuals import expectations, exponentials
+from dpforest.trees.scored.kernels.residuals import clipped_steps, expectations, exponentials
 
 _BLOCK = 512
 
 
 @kernel(error_model="numpy")
 def class_gradients(
-    scores: NDArray, labels: NDArray, steps: int, most: int, bend_steps: int, rows: NDArray
+    scores: NDArray,
+    labels: NDArray,
+    steps: int,
+    most: int,
+    square: int,
+    bend_steps: int,
+    rows: NDArray,
 ) -> None:
     """Clipped residuals and curvatures of every record of more than two classes, rounded to zero.
 
-    With p the softmax of the scores and s = min(1, (most / steps) / (1 - p_y)), the residuals are
-    r_k = -floor(p_k s steps) for k != y, and r_y the sum of the others' sizes. So a row sums to
-    nothing, and half its L1 is at most ``most``; that is kept by force. The curvatures are
-    floor(p_k (1 - p_k) bend_steps).
+    Residuals are those of `lattice_residuals`: they add up to nothing, half their L1 is at most
+    ``most``, and their squares add up to at most ``square``, which is kept by force. With p the
+    softmax of the scores, the curvatures are floor(p_k (1 - p_k) bend_steps).
 
     Parameters
     ----------
     scores : float64 array of shape (n, K)
     labels : uint array of shape (n,)
-    steps, most, bend_steps : int
+    steps, most, square, bend_steps : int
     rows : int32 array of shape (n, 2 K), overwritten
         Residuals, then curvatures.
     """
     n_columns = scores.shape[1]
     raised = np.empty((n_columns, _BLOCK))
     total, scratch = np.empty(_BLOCK), np.empty(_BLOCK)
-    clip = most / steps
     for first in range(0, scores.shape[0], _BLOCK):
         count = min(_BLOCK, scores.shape[0] - first)
         exponentials(scores[first : first + count], raised, total, scratch)
+        own = labels[first : first + count]
+        clipped_steps(raised, total, own, steps, most, square, scratch)
         for i in range(count):
-            row, label = rows[first + i], np.int64(labels[first + i])
-            far = 1.0 - raised[label, i] / total[i]
-            factor = clip / far * steps if far > clip else float(steps)
-            room = np.int64(most)
+            row, label = rows[first + i], np.int64(own[i])
+            room, squares = np.int64(most), np.int64(0)
             for k in range(n_columns):
                 share = raised[k, i] / total[i]
                 # The comparison is false for NaN too, which would break the bounds.
                 share = share if 0.0 <= share <= 1.0 else 0.0
                 row[n_columns + k] = np.int32(share * (1.0 - share) * bend_steps)
-                wanted = np.int64(share * factor) if k != label else np.int64(0)
+                wanted = np.int64(share * scratch[i]) if k != label else np.int64(0)
                 taken = wanted if wanted < room else room
                 row[k] = -taken
                 room -= taken
+                squares += taken * taken
             row[label] = most - room
+            if squares + (most - room) * (most - room) > square:
+                row[:n_columns] = 0
 
 
 @kernel(error_model="numpy")

@@ -16,22 +16,23 @@ _MOST = 700.0
 # Without numpy's error model a division is a branch, and the loop is no vector loop.
 @kernel(error_model="numpy")
 def lattice_residuals(
-    scores: NDArray, labels: NDArray, steps: int, most: int, residuals: NDArray
+    scores: NDArray, labels: NDArray, steps: int, most: int, square: int, residuals: NDArray
 ) -> None:
     """Clipped residuals of every record, each rounded toward zero to a multiple of 1 / steps.
 
-    Two classes: one column, r = [y = 1] - p, cut to ``|r| <= most``. More: with
-    s = min(1, (most / steps) / (1 - p_y)), r_k = -floor(p_k s steps) for k != y, and r_y the sum
-    of the others' sizes, so a row sums to nothing, its positive part is at most ``most`` and its
-    square at most ``2 most**2``. The sum of the others is at most ``most (1 + K 2**-50)`` before
-    it is rounded and an integer afterwards; the bound is kept by force all the same.
+    Two classes: one column, r = [y = 1] - p, cut to ``|r| <= most``. More: with e the label's
+    column and s the largest number up to 1 for which s (1 - p_y) <= most / steps and
+    ``s |e - p| <= sqrt(square) / steps``, r_k = -floor(p_k s steps) for k != y, and r_y the sum of
+    the others' sizes. So a row sums to nothing, its positive part is at most ``most`` and its
+    squares add up to at most ``square``. Both hold up to a factor of 1 + K 2**-50 before they are
+    rounded, and are integers afterwards; they are kept by force all the same.
 
     Parameters
     ----------
     scores : float64 array of shape (n, C)
         C = 1 (log-odds of class 1) or K (softmax).
     labels : uint array of shape (n,)
-    steps, most : int
+    steps, most, square : int
     residuals : int32 array of shape (n, C), overwritten
     """
     n_columns = scores.shape[1]
@@ -50,11 +51,7 @@ def lattice_residuals(
                 scratch[i] = np.float64(steps)
         else:
             exponentials(own, raised, total, scratch)
-            for i in range(count):
-                far = total[i] - raised[np.int64(label[i]), i]
-                # False for NaN too; a quotient by nothing is not taken.
-                clipped = far * steps > most * total[i]
-                scratch[i] = most * total[i] / far if clipped else np.float64(steps)
+            clipped_steps(raised, total, label, steps, most, square, scratch)
         for k in range(n_columns):
             _round_shares(raised[k, :count], total[:count], scratch[:count], sizes[k, :count])
         if n_columns == 1:
@@ -62,7 +59,7 @@ def lattice_residuals(
                 size = min(sizes[0, i], np.int32(most))
                 residuals[first + i, 0] = size if label[i] == 1 else -size
         else:
-            _share_out(sizes, label, most, residuals[first : first + count])
+            _share_out(sizes, label, most, square, residuals[first : first + count])
 
 
 @kernel()
@@ -93,6 +90,53 @@ def exponentials(scores: NDArray, raised: NDArray, total: NDArray, scratch: NDAr
 
 
 @kernel(error_model="numpy")
+def clipped_steps(
+    raised: NDArray,
+    total: NDArray,
+    labels: NDArray,
+    steps: int,
+    most: int,
+    square: int,
+    out: NDArray,
+) -> None:
+    """Steps of a share of 1 for each record, so that neither bound on its residuals is passed.
+
+    Parameters
+    ----------
+    raised, total : float64 arrays of shapes (K, at least n) and (at least n,)
+        Shares of the classes, and what they are shares of.
+    labels : uint array of shape (n,)
+    steps, most, square : int
+    out : float64 array of shape (at least n,), overwritten in the first n places
+    """
+    for i in range(labels.size):
+        far = total[i] - raised[np.int64(labels[i]), i]
+        # False for NaN too; a quotient by nothing is not taken.
+        clipped = far * steps > most * total[i]
+        out[i] = most * total[i] / far if clipped else np.float64(steps)
+    if square < 2 * most * most:
+        _shorten(raised, total, labels, np.sqrt(np.float64(square)), out)
+
+
+@kernel(error_model="numpy")
+def _shorten(
+    raised: NDArray, total: NDArray, labels: NDArray, largest: float, out: NDArray
+) -> None:
+    """Fewer steps where a record's residuals would have an L2 above the largest."""
+    n = labels.size
+    length = np.zeros(n)
+    for k in range(raised.shape[0]):
+        row = raised[k]
+        for i in range(n):
+            # A product, since labels are nothing that a branch could be guessed by.
+            length[i] += row[i] * row[i] * np.float64(labels[i] != k)
+    for i in range(n):
+        far, of_largest = total[i] - raised[np.int64(labels[i]), i], largest * total[i]
+        norm = np.sqrt(far * far + length[i])
+        out[i] = of_largest / norm if norm * out[i] > of_largest else out[i]
+
+
+@kernel(error_model="numpy")
 def _round_shares(parts: NDArray, total: NDArray, steps: NDArray, sizes: NDArray) -> None:
     """Shares of a total in so many steps for each record, rounded toward zero."""
     for i in range(total.size):
@@ -103,13 +147,14 @@ def _round_shares(parts: NDArray, total: NDArray, steps: NDArray, sizes: NDArray
 
 
 @kernel()
-def _share_out(sizes: NDArray, labels: NDArray, most: int, residuals: NDArray) -> None:
+def _share_out(sizes: NDArray, labels: NDArray, most: int, square: int, residuals: NDArray) -> None:
     """Less what every other class has, the label's own the sum of that, never above ``most``.
 
-    ``sizes`` has shape (K, at least n); a class at a time, of many records at once.
+    ``sizes`` has shape (K, at least n); a class at a time, of many records at once. A row whose
+    squares add up to more than ``square`` has nothing.
     """
     n = labels.size
-    room = np.full(n, np.int32(most))
+    room, squares = np.full(n, np.int32(most)), np.zeros(n, np.int64)
     for k in range(sizes.shape[0]):
         size = sizes[k]
         for i in range(n):
@@ -117,8 +162,12 @@ def _share_out(sizes: NDArray, labels: NDArray, most: int, residuals: NDArray) -
             taken = min(size[i], room[i]) * np.int32(labels[i] != k)
             residuals[i, k] = -taken
             room[i] -= taken
+            squares[i] += np.int64(taken) * np.int64(taken)
     for i in range(n):
-        residuals[i, np.int64(labels[i])] = np.int32(most) - room[i]
+        own = np.int64(most) - np.int64(room[i])
+        residuals[i, np.int64(labels[i])] = np.int32(own)
+        if squares[i] + own * own > square:
+            residuals[i] = 0
 
 
 @kernel(error_model="numpy")

@@ -187,7 +187,8 @@ def test_as_many_categories_as_a_domain_may_have_are_learnt(facts_of, table_of, 
 # -- what it learns ------------------------------------------------------------------------------
 
 GENEROUS = AdditiveForest(
-    InTurnSettings(clip=Fraction(1), cycles=12, pure_cycles=12, max_bins=32), at_once=None
+    InTurnSettings(clip=Fraction(1), norm_of_many=None, cycles=12, pure_cycles=12, max_bins=32),
+    at_once=None,
 )
 N = 40_000
 CODES = [13, -4, 9]

@@ -173,8 +173,9 @@ def test_one_record_moves_sums_by_what_is_paid_for(task, clip):
     base = [900.0, 0.0, 0.0][: n_score_columns(CLASSES[task])]
     for feature in range(3):
         query = sums_of(facts, task, feature, base, clip=clip)
-        n_columns, most = query.gradients.lattice.n_columns, query.gradients.lattice.most
-        assert query.sensitivity == residual_sensitivity(n_columns, most)
+        lattice = query.gradients.lattice
+        sizes = lattice.n_columns, lattice.most, lattice.square
+        assert query.sensitivity == residual_sensitivity(*sizes)
         assert_tight(query, table)
 
 
@@ -217,7 +218,7 @@ def test_a_smaller_claim_is_found_out():
     query = sums_of(facts, "three", 0, [900.0, 0.0, 0.0])
     said = query.sensitivity
     of_one_column = SimpleNamespace(
-        count=query.count, sensitivity=residual_sensitivity(1, query.gradients.lattice.most)
+        count=query.count, sensitivity=residual_sensitivity(1, query.gradients.lattice.most, 1)
     )
     assert of_one_column.sensitivity.l1 < said.l1
     with pytest.raises(AssertionError):
