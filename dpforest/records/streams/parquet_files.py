@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ class ParquetStream(Files):
             with ExitStack() as held:
                 with reading(path.name):
                     source = held.enter_context(source_of(path))
-                    file = pyarrow("parquet").ParquetFile(source, metadata=footer.plain)
+                    file = opened(source, footer)
                 held.enter_context(file)
                 yield from self._row_groups(file, path.name, columns)
 
@@ -127,6 +128,23 @@ def without_dictionaries(metadata: Any) -> Any:
     metadata.write_metadata_file(sink)
     footer = sink.getvalue().to_pybytes().replace(_ARROW_SCHEMA, _NO_SCHEMA)
     return parquet.read_metadata(pa.BufferReader(footer))
+
+
+def opened(source: Any, footer: Footer) -> Any:
+    """A file whose columns are read in the types that its footer was checked for.
+
+    Newer releases of Arrow make types of their own of Parquet's JSON and UUID, unless told not to;
+    older ones know of no such types, and of no such parameter.
+
+    Parameters
+    ----------
+    source : path or open file
+    footer : Footer
+    """
+    make = pyarrow("parquet").ParquetFile
+    known = signature(make).parameters
+    own_types = {name: False for name in ("arrow_extensions_enabled",) if name in known}
+    return make(source, metadata=footer.plain, **own_types)
 
 
 def tables_of(parts: Iterable[Any], place: str) -> Iterator[Any]:

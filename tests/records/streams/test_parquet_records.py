@@ -327,6 +327,27 @@ def test_a_fit_goes_through_text_that_is_none(kind, tmp_path):
     assert fit(path).privacy_report().guarantee
 
 
+@pytest.mark.parametrize(
+    ("kind", "storage", "cells"),
+    [
+        (pa.json_(), pa.string(), ["a", "3", '{"b": 1}', None]),
+        (pa.uuid(), pa.binary(16), [b"3".rjust(16), b"\xff" * 16, None]),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("column", ["kind", "target"])
+def test_types_of_parquet_of_which_arrow_has_its_own_are_text_and_bytes(
+    column, kind, storage, cells, tmp_path
+):
+    """As other writers than Arrow leave them: with Parquet's type alone."""
+    stored = pa.array(cells, storage)
+    made = plain(len(cells), **{column: pa.ExtensionArray.from_storage(kind, stored)})
+    path = written(tmp_path, made, store_schema=False)
+    alone = plain(len(cells), **{column: map(as_text, cells)})
+    rows = zip(*(alone[name] for name in NAMES), strict=True)
+    assert codes_of(path) == list(itertools.chain(*map(codes_alone, rows)))
+
+
 def test_dictionaries_that_are_left_in_a_footer_are_refused_with_nothing_spent(tmp_path):
     """Where a release of Arrow kept its types in another way, no record would be read by them."""
     cells = array_of([b"a", b"\xff"], pa.dictionary(pa.int8(), pa.string()))
