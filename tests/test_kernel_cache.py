@@ -101,7 +101,8 @@ def test_a_process_that_cannot_keep_its_kernels_compiles_for_itself(trial, tmp_p
 def test_kept_kernels_that_cannot_be_read_are_compiled_anew(trial, tmp_path):
     kept = tmp_path / "kept"
     trial(1, 2, NUMBA_CACHE_DIR=str(kept))
-    for content in (b"", b"no pickle"):
+    # The last two are pickles: one of a module that is not there, one of a text that is none.
+    for content in (b"", b"no pickle", b"cnowhere\nname\n.", b"\x8c\x01\xff."):
         for path in kept.rglob("*.nbi"):
             path.write_bytes(content)
         assert trial(1, 2, NUMBA_CACHE_DIR=str(kept)) == (21, 0)

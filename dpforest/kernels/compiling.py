@@ -13,7 +13,6 @@ cannot be read, a process compiles for itself: numba would end an import, or a f
 from __future__ import annotations
 
 import hashlib
-import pickle
 import re
 import sys
 from collections.abc import Callable
@@ -87,7 +86,9 @@ def _or_nothing(step: Callable[..., Any], kept: Any) -> Callable[..., Any]:
         with suppress(OSError):
             try:
                 return step(*given)
-            except (EOFError, pickle.UnpicklingError):
+            except OSError:
+                raise
+            except Exception:  # of a pickle that is damaged: it may raise any error
                 kept.flush()  # so that what is compiled next is kept
         return None
 

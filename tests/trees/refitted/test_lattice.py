@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from fractions import Fraction
 from itertools import product
 
@@ -289,6 +292,25 @@ def test_four_neighbours_are_added_at_once():
     assert np.array_equal(sums, expected)
     with pytest.raises(TypingError):  # no array that lies otherwise
         add(sums[::2], words)
+
+
+UNCOMPILED = """
+import numpy as np
+from dpforest.kernels.vectors import add_four
+
+sums, words = np.arange(8), np.array([7, 2**40, -3, 2**63 - 1, 2**62, 9])
+add_four(sums, np.uint64(2), words, np.uint64(1))
+print(sums.tolist())
+"""
+
+
+def test_four_neighbours_are_added_where_nothing_is_compiled():
+    """As for a debugger or coverage: a fit of five classes ended once it was charged."""
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", UNCOMPILED], capture_output=True, text=True,
+        check=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+    )  # fmt: skip
+    assert run.stdout == f"{[0, 1, 2 + 2**40, 0, 4 + 2**63 - 1 - 2**64, 5 + 2**62, 6, 7]}\n"
 
 
 @pytest.mark.parametrize("clip", CLIPS)
