@@ -43,4 +43,5 @@ def _add_four_uncompiled(sums: Any, place: Any, words: Any, first: Any) -> None:
     sums[int(place) : int(place) + WIDTH] += words[int(first) : int(first) + WIDTH]
 
 
-add_four: Any = _add_four_uncompiled if config.DISABLE_JIT else intrinsic(_add_four)
+_is_compiled = not config.DISABLE_JIT  # type: ignore[attr-defined]
+add_four: Any = intrinsic(_add_four) if _is_compiled else _add_four_uncompiled
