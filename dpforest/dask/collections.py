@@ -12,7 +12,7 @@ from dpforest.domain.column_names import read_by_name, refuse_feature
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import MissingExtraError, ParameterTypeError, StreamError, kind_of
 from dpforest.records.base import Records
-from dpforest.records.streams.base import Source, check_columns
+from dpforest.records.streams.base import EVERY_FRAME, Source, check_columns
 
 
 def is_collection(X: Any) -> bool:
@@ -66,7 +66,7 @@ class DaskTable(Source):
         """
         if self.named:
             _check_names(self._X)
-            check_columns("the data frame", self._X.columns, feature_names)
+            check_columns("the data frame", self._X.columns, feature_names, EVERY_FRAME)
         else:
             _check_array(self._X, len(feature_names))
         if not isinstance(self._y, str):
@@ -88,7 +88,7 @@ class DaskTable(Source):
 
     def records(self, encoder: DomainEncoder, n_threads: int) -> Records:
         """Records that workers hold; ``n_threads`` plays no part."""
-        return DaskRecords(self._pairs(), encoder, current_client())
+        return DaskRecords(self._pairs(), encoder, current_client(), self.named)
 
     def _pairs(self) -> list[Any]:
         """Delayed pairs of X and y, one a partition; made once."""

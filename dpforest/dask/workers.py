@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.dask.questions import Questions, opened
+from dpforest.domain.column_names import table_names
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.reading import PASSED, is_of_cluster, reading_records, unreadable
 from dpforest.exceptions import (
@@ -22,6 +23,7 @@ from dpforest.exceptions import (
     raise_alone,
 )
 from dpforest.records.base import Chunk, Query, sum_of
+from dpforest.records.streams.base import EVERY_FRAME, check_columns
 from dpforest.records.streams.passes import RecordsInPasses, mark_of, new_key
 from dpforest.records.table import Table
 
@@ -51,6 +53,8 @@ class DaskRecords(RecordsInPasses):
     encoder : DomainEncoder
         On public cells.
     client : distributed.Client
+    named : bool, optional
+        Whether partitions are read by the declared names, which the frame has.
 
     Attributes
     ----------
@@ -58,9 +62,11 @@ class DaskRecords(RecordsInPasses):
         Of sums that reached the client.
     """
 
-    def __init__(self, pairs: list[Any], encoder: DomainEncoder, client: Any) -> None:
+    def __init__(
+        self, pairs: list[Any], encoder: DomainEncoder, client: Any, named: bool = False
+    ) -> None:
         super().__init__(encoder)
-        self._pairs, self._client = pairs, client
+        self._pairs, self._client, self._named = pairs, client, named
         self._worker_threads = max(1, sum(client.nthreads().values()))
         self._questions = Questions(client)
         self.bytes_received = 0
@@ -93,8 +99,10 @@ class DaskRecords(RecordsInPasses):
         with dask.config.set({_SIZE_OF_WARNING: str(sys.maxsize)}):
             self._held = self._client.compute(self._pairs)
         return [
-            self._client.submit(encode_part, part, self._encoder, f"partition {number}", pure=False)
-            for number, part in enumerate(self._held)
+            self._client.submit(
+                encode_part, part, self._encoder, f"partition {k}", self._named, pure=False
+            )
+            for k, part in enumerate(self._held)
         ]
 
     def _looked_at(self, encoded: list[Any], key: bytes) -> tuple[list[int], list[bytes]]:
@@ -182,11 +190,17 @@ def without_values_in_errors(task: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-def encode_part(pair: tuple[Any, Any], encoder: DomainEncoder, place: str) -> Table | DPForestError:
+def encode_part(
+    pair: tuple[Any, Any], encoder: DomainEncoder, place: str, named: bool = False
+) -> Table | DPForestError:
     """Codes of a partition; on a worker. Its error is a result, so that it is not tried again."""
     X, y = pair
     try:
         with reading_records(place, _ALONE):
+            if named:  # a partition need not have the names that its frame says
+                check_columns(
+                    place, table_names(X) or (), encoder.domain.feature_names, EVERY_FRAME
+                )
             return Table.of(encoder.encode(X, y))
     except InvalidRecordError as error:
         return InvalidStreamRecordError(place, error.column, error.rule)

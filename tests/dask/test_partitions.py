@@ -58,9 +58,11 @@ PARTS = [
 ]  # fmt: skip
 
 
-def read(source: DaskTable, encoder: DomainEncoder) -> list[Table]:
+def read(source: DaskTable, encoder: DomainEncoder, **parameters) -> list[Table]:
     pairs = dask.compute(*source._pairs(), scheduler="synchronous")
-    return [encode_part(part, encoder, f"partition {k}") for k, part in enumerate(pairs)]
+    return [
+        encode_part(part, encoder, f"partition {k}", **parameters) for k, part in enumerate(pairs)
+    ]
 
 
 def rows_of(table) -> list:
@@ -122,6 +124,18 @@ def test_one_record_more_changes_no_other(odd):
         X = da.from_array(np.stack([np.ones_like(array), array], axis=1), chunks=(4, 2))
         y = da.from_array(frame["y"].to_numpy(), chunks=4)
         assert sum(map(rows_of, read(DaskTable(X, y), encoder)), []) == found
+
+
+@pytest.mark.parametrize("names", [["a", "b", "y"], [0, 1, "y"]], ids=str)
+def test_a_partition_of_other_names_than_its_frame_is_not_read_by_its_places(names):
+    frame = pd.DataFrame({"x": [1], "kind": "2", "y": "1"})
+    other = frame[["kind", "x", "y"]].set_axis(names, axis=1)
+    parts = [delayed(part) for part in (frame, frame[["y", "kind", "x"]], other)]
+    X = dd.from_delayed(parts, meta=frame.iloc[:0], verify_meta=False)
+    first, second, refused = read(DaskTable(X, "y"), DomainEncoder(DOMAIN), named=True)
+    assert rows_of(first) == rows_of(second)
+    assert isinstance(refused, StreamError)
+    assert str(refused).startswith("partition 2: it has no column 'x'. Name the columns")
 
 
 def test_masked_arrays():

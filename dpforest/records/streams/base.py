@@ -15,6 +15,9 @@ from dpforest.records.streams.passes import Batch, StreamedRecords
 MEMORY_LIMIT = 2**31
 #: Why a part of a stream that is given twice is refused.
 COUNTS_TWICE = "is given twice: each of its records would count twice, and is paid for once"
+#: Repairs where a file, or a frame that is a part of a table, lacks a declared column.
+EVERY_FILE = "Every file needs a header with all declared columns, and for a fit with the target"
+EVERY_FRAME = "Name the columns of every frame as the domain declares them"
 
 
 class Source(ABC):
@@ -111,17 +114,24 @@ class Stream(Source):
         return StreamedRecords(self, encoder, n_threads)
 
 
-def check_columns(place: str, names: Sequence[str], needed: Iterable[str]) -> None:
-    """Refuse a part that lacks a column, or has two of one name."""
+def check_columns(
+    place: str, names: Sequence[str], needed: Iterable[str], repair: str = EVERY_FILE
+) -> None:
+    """Refuse a part that lacks a column, or has two of one name.
+
+    ``repair`` is for a column that is absent, where no name says more.
+    """
     found = set(names)
     if len(found) < len(names):
         raise StreamError(place, "its column names must differ", "Rename columns")
     absent = [name for name in needed if name not in found]
     if absent:
-        raise StreamError(place, f"it has no column {absent[0]!r}", _repair_of(absent[0], names))
+        raise StreamError(
+            place, f"it has no column {absent[0]!r}", _repair_of(absent[0], names, repair)
+        )
 
 
-def _repair_of(absent: str, names: Sequence[str]) -> str:
+def _repair_of(absent: str, names: Sequence[str], otherwise: str) -> str:
     """Repair where a column is absent; a header may be a record, so no name of it is told."""
     signs = [sign for sign in ";\t|" if len(names) == 1 and sign in names[0]]
     if signs:
@@ -133,4 +143,4 @@ def _repair_of(absent: str, names: Sequence[str]) -> str:
     alike = written_alike(absent, names)
     if alike is not None:
         return f"Its own is written {alike!r}: case and blanks count"
-    return "Every file needs a header with all declared columns, and for a fit with the target"
+    return otherwise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from dpforest.domain.column_names import read_by_name, select_columns
+from dpforest.domain.column_names import read_by_name, select_columns, table_names
 from dpforest.domain.labels import check_lengths, open_labels
 from dpforest.domain.opening import open_frame, read_table
 from dpforest.domain.reading import placed, read_in_turn
@@ -16,7 +16,13 @@ from dpforest.exceptions import (
     StreamError,
     kind_of,
 )
-from dpforest.records.streams.base import COUNTS_TWICE, MEMORY_LIMIT, Stream
+from dpforest.records.streams.base import (
+    COUNTS_TWICE,
+    EVERY_FRAME,
+    MEMORY_LIMIT,
+    Stream,
+    check_columns,
+)
 from dpforest.records.streams.passes import Batch
 
 #: Repair where a batch cannot be made.
@@ -76,12 +82,20 @@ class BatchStream(Stream):
         for number, part in enumerate(parts):
             yield self._batch(part, f"batch {number}")
 
+    def batches_of(self, feature_names: Sequence[str]) -> Iterator[Batch]:
+        """Batches; a frame without the declared names is refused, and not read by its places."""
+        for batch in self.batches():
+            if self.named:
+                names = table_names(batch.X) or ()
+                check_columns(batch.place, names, feature_names, EVERY_FRAME)
+            yield batch
+
     def check(self, feature_names: tuple[str, ...]) -> None:
         """Look at the shapes and names of batches that are there; of others nothing is known."""
         super().check(feature_names)
         self._refuse_repeats()
         if isinstance(self._batches, Sequence):
-            for batch in self.batches():
+            for batch in self.batches_of(feature_names):
                 _check_batch(batch, feature_names)
 
     def _refuse_repeats(self) -> None:

@@ -113,6 +113,25 @@ def test_what_batches_tell_is_refused_unspent():
         assert accountant.ledger == () and accountant.composition().children == ()
 
 
+@pytest.mark.parametrize("names", [("a", "b"), (0, 1)], ids=str)
+def test_frames_of_other_names_are_not_read_by_their_places(names):
+    """One batch was read by names, and the next one by places: columns were mixed up."""
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"x": [1.0], "kind": "2", "y": "1"})
+    in_order = BatchStream([frame, frame[["y", "kind", "x"]]], "y")
+    assert len(set(encoded(in_order, "classification"))) == 1
+    other = pd.DataFrame([["2", 1.0, "1"]], columns=[*names, "y"])
+    # Batches that are there are looked at before anything is spent.
+    for batches, spent in (([frame, other], 0), (lambda: [frame, other], 1)):
+        stream, accountant = BatchStream(batches, "y"), BudgetAccountant(1)
+        forest = PrivateForestClassifier(
+            epsilon=1, domain=DOMAIN, strategy="one_shot", accountant=accountant
+        )
+        with pytest.raises(StreamError, match="batch 1: it has no column 'x'. Name the columns"):
+            forest.fit(stream)
+        assert accountant.spent.exact.epsilon == spent
+
+
 def test_a_batch_that_stands_in_the_list_twice_is_refused_unspent():
     """Its records would count twice."""
     frame = pytest.importorskip("pandas").DataFrame({"x": [1.0], "kind": "1", "y": "1"})
