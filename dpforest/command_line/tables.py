@@ -26,7 +26,15 @@ from dpforest.records.streams.csv_lines import (
     names_of,
     split_header,
 )
-from dpforest.records.streams.files import ENDINGS, Files, file_list, files_in, pyarrow, reading
+from dpforest.records.streams.files import (
+    ENDINGS,
+    Files,
+    file_list,
+    files_in,
+    looking_for_files,
+    pyarrow,
+    reading,
+)
 from dpforest.records.streams.parquet_files import ParquetStream
 from dpforest.records.streams.passes import Batch
 from dpforest.records.table import Table
@@ -77,10 +85,11 @@ def _kind_of(paths: Sequence[str], given: str | None) -> str:
     """Kind of files, by what they are called."""
     if given:
         return given
-    kinds = {kind for path in paths for kind in _kinds_at(Path(path))}
-    if len(kinds) == 1:
-        return kinds.pop()
-    absent = [path for path in paths if not Path(path).exists()]
+    with looking_for_files():
+        kinds = {kind for path in paths for kind in _kinds_at(Path(path))}
+        if len(kinds) == 1:
+            return kinds.pop()
+        absent = [path for path in paths if not Path(path).exists()]
     if absent:
         raise ParameterError("FILE", absent[0], "is not there", "Name a file or a folder that is")
     raise ParameterError(

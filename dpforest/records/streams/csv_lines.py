@@ -12,6 +12,10 @@ LONGEST_LINE = 2**20
 #: Bytes that are read at a time in search of the header's end.
 _STEP = 2**16
 
+#: How files of other kinds begin: workbooks of now and of before 2007, packed files, texts.
+_WORKBOOKS, _GZIP = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"), b"\x1f\x8b"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
 _QUOTED = re.compile(r'"((?:[^"]|"")*+)"([^,]*)')
 _PLAIN = re.compile(r"[^,]*")
 
@@ -53,11 +57,7 @@ def names_of(header: bytes, quoting: bool, place: str) -> tuple[str, ...]:
     except UnicodeDecodeError:
         text = None
     if text is None:
-        raise StreamError(
-            place, "its header is not UTF-8 text",
-            "Write the file in UTF-8; pandas.read_csv(file, encoding='latin-1') reads what many "
-            "programs write in its place",
-        )  # fmt: skip
+        raise StreamError(place, "its header is not UTF-8 text", _repair_of_bytes(header))
     if "\r" in text:
         raise StreamError(
             place, "its header has a carriage return inside a line", "End lines with LF"
@@ -69,6 +69,19 @@ def names_of(header: bytes, quoting: bool, place: str) -> tuple[str, ...]:
             "Close it: a cell cannot go on in the next line",
         )  # fmt: skip
     return tuple(cells)
+
+
+def _repair_of_bytes(header: bytes) -> str:
+    """Repair of what is no UTF-8, by the mark of another kind of file with which it may begin."""
+    if header.startswith(_WORKBOOKS):
+        return "Save the sheet of Excel as CSV in UTF-8"
+    if header.startswith(_GZIP):
+        return "It is compressed: let its name end with .csv.gz"
+    encoding = "utf-16" if header.startswith(_UTF_16) else "latin-1"
+    return (
+        f"Write the file in UTF-8; pandas.read_csv(file, encoding={encoding!r}) reads what many "
+        "programs write in its place"
+    )
 
 
 def cells_of(line: str, quoting: bool) -> list[str] | None:

@@ -25,6 +25,7 @@ Paths = str | os.PathLike[str] | list[Any] | tuple[Any, ...]
 
 #: How files of a kind end; folders are searched for all of them.
 ENDINGS = {"csv": (".csv", ".csv.gz"), "parquet": (".parquet", ".pq")}
+_THERE = "must name files that are there"
 
 
 class Files(Stream):
@@ -85,13 +86,23 @@ def reading(place: str) -> Iterator[None]:
         raise
     # A footer's text may be no text, which is a ValueError.
     except (pa.ArrowException, OSError, ValueError) as error:
+        denied = isinstance(error, PermissionError)
+        why = "" if denied else ": damaged, cut short or of another kind"
+        repair = "Give this user the right to read it" if denied else "Write it again"
+        rule = f"it cannot be read ({type(error).__name__}){why}"
+        raise_alone(StreamError(place, rule, repair))
+
+
+@contextmanager
+def looking_for_files() -> Iterator[None]:
+    """Turn what the system says of a path into an error that names its last part."""
+    try:
+        yield
+    except OSError as error:
+        place = Described(Path(os.fsdecode(error.filename or "a path")).name)
+        rule = f"cannot be looked at ({type(error).__name__})"
         raise_alone(
-            StreamError(
-                place,
-                f"it cannot be read ({type(error).__name__}): "
-                "damaged, cut short or of another kind",
-                "Write it again",
-            )
+            ParameterError("paths", place, rule, "Name files that are there and may be read")
         )
 
 
@@ -117,7 +128,7 @@ def file_list(paths: Paths, kind: str) -> tuple[Path, ...]:
     ParameterTypeError
         Something else is given.
     ParameterError
-        There are none, or a folder has one both as it is and compressed.
+        There are none, one cannot be looked at, or a folder has one both as it is and compressed.
     """
     given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     if not isinstance(given, (list, tuple)) or not all(
@@ -127,20 +138,34 @@ def file_list(paths: Paths, kind: str) -> tuple[Path, ...]:
             "paths", kind_of(paths), "must be a path, or a list of paths", "Give file names"
         )
     found: list[Path] = []
-    for path in map(Path, given):
-        found += _once(files_in(path, kind)) if path.is_dir() else [path]
-    missing = [path for path in found if not path.is_file()]
-    if missing or not found:
+    with looking_for_files():
+        for path in map(Path, given):
+            found += _once(files_in(path, kind)) if path.is_dir() else [path]
+        usual = f"Give *{ENDINGS[kind][0]} files or a folder of them"
+        for path in found:
+            _check_file(path, usual)
+    if not found:
         raise ParameterError(
-            "paths", missing[0].name if missing else paths, "must name files that are there",
-            f"Give *{ENDINGS[kind][0]} files or a folder of them",
+            "paths", Described("a folder" if given else "an empty list"), _THERE,
+            f"{usual}; folders in a folder are not searched",
         )  # fmt: skip
     return tuple(found)
 
 
+def _check_file(path: Path, usual: str) -> None:
+    if path.is_file():
+        return
+    rule, repair = _THERE, usual
+    if path.is_dir():
+        rule, repair = "is a folder in a folder, which is not searched", "Name it too, or move it"
+    elif path.exists():
+        rule, repair = "is no file that can be read again", "Write what it gives into a file"
+    raise ParameterError("paths", path.name, rule, repair)
+
+
 def files_in(folder: Path, kind: str) -> list[Path]:
     """Files of a folder that end so, in the order of their names; T.CSV ends with .csv too."""
-    return sorted(path for path in folder.glob("*") if path.name.lower().endswith(ENDINGS[kind]))
+    return sorted(path for path in folder.iterdir() if path.name.lower().endswith(ENDINGS[kind]))
 
 
 def _once(files: list[Path]) -> list[Path]:

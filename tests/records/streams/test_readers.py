@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from dpforest.command_line import tables
 from dpforest.exceptions import ParameterError, ParameterTypeError, StreamError
 from dpforest.records.streams import csv_files, csv_lines
 from dpforest.records.streams import files as reading_files
@@ -94,6 +95,46 @@ def test_a_file_beside_its_compressed_form_is_refused(tmp_path, plain, packed):
     (tmp_path / plain).rename(tmp_path / "b.csv")
     stream = CSVStream(tmp_path, "y")
     assert [len(batch.y) for batch in stream.batches()] == [1, 1]
+
+
+def test_what_is_no_file_is_refused_by_what_it_is(tmp_path):
+    (tmp_path / "folder" / "within.csv").mkdir(parents=True)
+    (tmp_path / "empty").mkdir()
+    for name, said in (
+        ("folder", "paths='within.csv': is a folder in a folder"),
+        ("empty", "paths=a folder: .*folders in a folder are not searched"),
+        ("absent.csv", "paths='absent.csv': must name files that are there"),
+        ("x" * 300 + ".csv", "paths=x+.*: cannot be looked at|must name files that are there"),
+    ):
+        with pytest.raises(ParameterError, match=said):
+            CSVStream(tmp_path / name, "y")
+    with pytest.raises(ParameterError, match="paths=an empty list: must name files"):
+        CSVStream([], "y")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes that have names")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "a.csv")
+    with pytest.raises(ParameterError, match="'a.csv': is no file that can be read again"):
+        CSVStream(tmp_path / "a.csv", "y")
+
+
+def test_what_may_not_be_read_is_said_to_be_so(tmp_path, monkeypatch):
+    """Not that it is damaged, or that a folder has no files."""
+
+    def denied(*given):
+        raise PermissionError(13, "Permission denied", str(tmp_path / "own"))
+
+    denied_file = pytest.raises(StreamError, match="PermissionError.. Give this user the right")
+    with denied_file, reading_files.reading("a.csv"):
+        denied()
+    (tmp_path / "own").mkdir()
+    monkeypatch.setattr(reading_files.Path, "iterdir", denied)
+    for look in (CSVStream, ParquetStream):
+        with pytest.raises(ParameterError, match="paths=own: cannot be looked at .Permission"):
+            look(tmp_path / "own", "y")
+    with pytest.raises(ParameterError, match="paths=own: cannot be looked at .Permission"):
+        tables.labelled([str(tmp_path / "own")], "y")
 
 
 def test_files_of_one_name_in_two_folders_or_by_two_cases_are_two(tmp_path):
