@@ -86,6 +86,10 @@ class DaskTable(Source):
                 "Give the name of a column of X, or make them alike",
             )  # fmt: skip
 
+    def reach(self) -> None:
+        """Refuse a fit without a cluster: a ledger would be charged before it is asked for one."""
+        current_client()
+
     def records(self, encoder: DomainEncoder, n_threads: int) -> Records:
         """Records that workers hold; ``n_threads`` plays no part."""
         return DaskRecords(self._pairs(), encoder, current_client(), self.named)

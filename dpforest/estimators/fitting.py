@@ -222,6 +222,7 @@ class Fit:
         if self.streamed:
             self.wanted.check_streamable()
         X.check(self.domain.feature_names)
+        X.reach()
 
     def _resolve_domain(self, X: Any, y: Any) -> None:
         """The declared domain; without one it is read off the data, which voids the guarantee."""

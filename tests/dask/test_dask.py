@@ -207,6 +207,7 @@ try:
 except StreamError as error:
     print(error)
 assert accountant.spent.exact.epsilon == 0
+assert accountant.composition().children == ()  # a ledger would be charged with the first
 """
     said = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True

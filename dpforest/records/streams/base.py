@@ -42,6 +42,9 @@ class Source(ABC):
     def check(self, feature_names: tuple[str, ...]) -> None:
         """Refuse before anything is spent what can be told without a look at records."""
 
+    def reach(self) -> None:  # noqa: B027  (most need nothing)
+        """Refuse before anything is spent if what hands out the records is not there."""
+
     @abstractmethod
     def records(self, encoder: DomainEncoder, n_threads: int) -> Records:
         """The records as codes, counted where they are; secret."""
