@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from inspect import signature
+from os import SEEK_END
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ BATCH_ROWS = 2**17
 #: around the key of a pair (a field of text, its length; a field of text), and one as long.
 _ARROW_SCHEMA = b"\x18\x0cARROW:schema\x18"
 _NO_SCHEMA = b"\x18\x0cnot read now\x18"
+#: Bytes that follow a footer which can be read though columns of its file are encrypted.
+_SIGNATURE = 28
 
 
 class ParquetStream(Files):
@@ -106,28 +109,36 @@ def footer_of(path: Path) -> Footer:
         metadata = pyarrow("parquet").read_metadata(source)
         schema = metadata.schema.to_arrow_schema()
         schema.names  # noqa: B018  (which may be no text)
-        plain = without_dictionaries(metadata)
+        stored = bytes_of_footer(path)
+        if len(stored) == metadata.serialized_size + _SIGNATURE:
+            raise StreamError(path.name, "it is encrypted", "Write it without encryption")
+        plain = without_dictionaries(stored)
     if plain.schema.to_arrow_schema().names != schema.names:
         raise StreamError(path.name, "a column has a name that Arrow reserves", "Rename it")
     return Footer(schema, plain)
 
 
-def without_dictionaries(metadata: Any) -> Any:
+def bytes_of_footer(path: Path) -> bytes:
+    """A footer as it is stored, before its length and a mark of four bytes each."""
+    with path.open("rb") as file:
+        file.seek(-8, SEEK_END)
+        length = int.from_bytes(file.read(4), "little")
+        file.seek(-8 - length, SEEK_END)
+        return file.read(length)
+
+
+def without_dictionaries(stored: bytes) -> Any:
     """A footer that does not say which columns were dictionaries in a writer's memory.
 
     Arrow would make dictionaries of them again, and some of its releases then refuse a whole
     column for one cell that is no UTF-8. In Parquet's own types they are text or bytes, and of
     text it hands on what is none.
 
-    Parameters
-    ----------
-    metadata : pyarrow.parquet.FileMetaData
+    Arrow is not asked to write a footer anew: of an encrypted file it ended the whole process.
     """
-    pa, parquet = pyarrow(), pyarrow("parquet")
-    sink = pa.BufferOutputStream()
-    metadata.write_metadata_file(sink)
-    footer = sink.getvalue().to_pybytes().replace(_ARROW_SCHEMA, _NO_SCHEMA)
-    return parquet.read_metadata(pa.BufferReader(footer))
+    footer = stored.replace(_ARROW_SCHEMA, _NO_SCHEMA)
+    file = b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    return pyarrow("parquet").read_metadata(pyarrow().BufferReader(file))
 
 
 def opened(source: Any, footer: Footer) -> Any:

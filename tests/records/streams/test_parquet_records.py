@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import datetime
 import itertools
+import subprocess
+import sys
 from decimal import Decimal
 
 import numpy as np
@@ -325,6 +327,51 @@ def test_a_fit_goes_through_text_that_is_none(kind, tmp_path):
     cells = array_of([b"a", b"\xff", b"b"], kind)
     path = written(tmp_path, plain(3, kind=cells, target=["yes", "yes", "no"]))
     assert fit(path).privacy_report().guarantee
+
+
+ENCRYPTED = """
+import base64, sys
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pyarrow.parquet.encryption as encryption
+from dpforest import StreamError
+from dpforest.streams import ParquetStream
+
+class Keys(encryption.KmsClient):
+    def __init__(self, settings):
+        encryption.KmsClient.__init__(self)
+
+    def wrap_key(self, key, name):
+        return base64.b64encode(key)
+
+    def unwrap_key(self, key, name):
+        return base64.b64decode(key)
+
+settings = encryption.EncryptionConfiguration(
+    footer_key="key", column_keys={"key": [sys.argv[2]]}, plaintext_footer=bool(sys.argv[3])
+)
+properties = encryption.CryptoFactory(Keys).file_encryption_properties(
+    encryption.KmsConnectionConfig(), settings
+)
+table = pa.table({"x": [1], "more": [2], "target": ["yes"]})
+with parquet.ParquetWriter(sys.argv[1], table.schema, encryption_properties=properties) as writer:
+    writer.write_table(table)
+try:
+    ParquetStream(sys.argv[1], "target").check(("x",))
+except StreamError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("footer", ["plain", ""], ids=["plain footer", "encrypted footer"])
+@pytest.mark.parametrize("column", ["x", "more"])
+def test_an_encrypted_file_is_refused_before_anything_is_spent(column, footer, tmp_path):
+    """In a process of its own: Arrow ended it, where it was asked to write the footer anew."""
+    pytest.importorskip("pyarrow.parquet.encryption")
+    asked = [sys.executable, "-c", ENCRYPTED, str(tmp_path / "a.parquet"), column, footer]
+    run = subprocess.run(asked, capture_output=True, text=True, check=True)
+    said = "it is encrypted. Write it without" if footer else "it cannot be read (OSError): "
+    assert run.stdout.startswith(f"a.parquet: {said}")
 
 
 @pytest.mark.parametrize(
