@@ -21,6 +21,7 @@ from dpforest.trees.rules import RulesSettings
 from dpforest.trees.rules import family as module
 from dpforest.trees.rules.family import BinnedRecords, FamilyWeights, TreeFamily
 from dpforest.trees.rules.kernels import bit_counts as bits
+from dpforest.trees.rules.kernels import pairs, roots
 from dpforest.trees.rules.kernels import trees as kernels
 from dpforest.trees.rules.kernels.children import leaves_by_difference, near_bounds, room_for
 from dpforest.trees.rules.kernels.distinct import distinct_cuts, parted_alike
@@ -264,11 +265,14 @@ def test_records_beyond_32_bits_are_counted_child_by_child(n, n_bins, monkeypatc
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])
-def test_kernel_compiled_and_not_agree(n_classes):
+def test_kernels_compiled_and_not_agree(n_classes, monkeypatch):
     n_bins = np.array([5, 2, 4])
     records, weights = records_of(40, n_classes, n_bins), weights_of(n_bins, n_classes)
     args = arguments(records, weights, 0.2)
-    assert np.array_equal(root_bounds(*args), root_bounds.py_func(*args))
+    compiled = root_bounds(*args)
+    for name in ("partings", "counts_of_cuts", "bounds_by_child", "bounds_by_pairs"):
+        monkeypatch.setattr(roots, name, getattr(roots, name).py_func)
+    assert np.array_equal(root_bounds(*args), compiled)
 
 
 @pytest.mark.parametrize(
@@ -282,6 +286,8 @@ def test_kernel_compiled_and_not_agree(n_classes):
         (64, 2, [2] * 600, 0.1),  # more than one block of cuts
         (128, 3, [2] * 600, 0.1),
         (1, 2, [2, 3], 0.2),
+        (300, 9, [16, 9, 16], 0.001),  # a table of one gap, and of five groups of classes
+        (90, 10, [16] * 20, 1.0),  # more than one block of pairs, and gaps of several classes
         (0, 4, [2, 3], 0.2),
         (20, 2, [1, 1], 0.2),  # no cut at all
     ],
@@ -312,6 +318,45 @@ def test_records_that_weigh_more_are_counted_as_if_they_were_there_more_often(n,
         root_bounds(*arguments(one, weights, 0.05)) for one in (records, repeated(records))
     )
     assert np.array_equal(of_each, of_all)
+
+
+@pytest.mark.parametrize("n_classes", [3, 5])
+def test_of_too_many_records_for_pairs_each_cut_goes_by_itself(n_classes):
+    n_bins = np.array([5, 2, 4])
+    records, weights = records_of(40, n_classes + 2, n_bins), weights_of(n_bins, n_classes + 2)
+    for times in (1, 2000):
+        weighed = records.weighed((times,) * n_classes + (1, 1))
+        assert (weighed.sizes().sum() > 2**15) == (times > 1)
+        assert_bounds_are_those_of_each_child_by_itself(weighed, weights, 0.05)
+
+
+def test_pairs_are_of_few_records_and_scores():
+    few, many = np.array([2**15 - 2, 0, 1]), np.array([2**15 - 2, 1, 1])
+    assert pairs.fits_pairs(few, np.array([0, 2**23]))
+    assert not pairs.fits_pairs(few, np.array([0, 2**23 + 1]))
+    assert not pairs.fits_pairs(many, np.array([0, 1]))
+
+
+def test_no_score_of_a_child_is_above_what_its_two_largest_classes_have():
+    lowest, firsts = pairs.scores_of_children(np.array([[4, 1, 2], [0, 0, 0]]), np.array([4, 9, 3]))
+    assert lowest.tolist() == [4, 8, 0, 9]
+    assert np.diff(firsts).tolist() == [3, 2, 1, 5]
+
+
+@pytest.mark.parametrize("n_classes", [2, 7, 10, 26])
+@pytest.mark.parametrize("bounds", [[5], [9, 1], [9, 4, 2, 1], list(range(200, 0, -1))])
+def test_leaf_sums_are_those_of_one_class_after_the_other(bounds, n_classes):
+    near = np.array(bounds, dtype=np.int32)
+    table, n_digits = pairs.sums_of_gaps(near, n_classes)
+    room = pairs.room_for_pairs(n_classes, -(-n_classes // n_digits))
+    counts, tops, sums = room[:3]
+    counts[:] = np.random.default_rng(0).integers(0, 250, counts.shape)
+    tops[:] = counts.max(axis=1)
+    for leaf in range(4):
+        pairs.sum_gaps(leaf, 256, table, n_digits, near.size, room)
+    gaps = np.minimum(tops[:, None] - counts, near.size - 1)
+    assert np.array_equal(sums, near[gaps].sum(axis=1))
+    assert table.size <= max(2**14, near.size)
 
 
 def with_likes(n):

@@ -43,7 +43,8 @@ def both_bounds(left, left_sizes, whole, sizes, weighed, idle, stop, near, facto
             own_sizes[k] = sizes[k] - left_sizes[k] if child else left_sizes[k]
         best = weigh_child(left, whole, child, own_sizes, weighed, near, room)
         result[2 * child] = best
-        result[2 * child + 1] = close_child(own_sizes, best, idle, stop, near, factors, room[6])
+        by_score = room[6][own_sizes.max() :]
+        result[2 * child + 1] = close_child(own_sizes, best, idle, stop, near, factors, by_score)
 
 
 @kernel()
@@ -150,15 +151,16 @@ def add_by_score(weighed, lowest, room):
 def close_child(sizes, best, idle, stop, near, factors, by_score):
     """Bound of a child, relative to its best score; ``by_score`` is left as zeros.
 
-    Cuts with all records on one side have the weight ``idle`` together.
+    It begins at the lowest score. Cuts with all records on one side have the weight ``idle``
+    together.
     """
-    lowest = sizes.max()
-    by_score[lowest] += idle * (leaf_sum(sizes, near) * sizes.size * np.int64(near[0]))
-    total = by_score[best]
-    by_score[best] = 0
-    for q in range(lowest, best):
+    above = best - sizes.max()
+    by_score[0] += idle * (leaf_sum(sizes, near) * sizes.size * np.int64(near[0]))
+    total = by_score[above]
+    by_score[above] = 0
+    for q in range(above):
         if by_score[q] > 0:
-            total += scaled_up(by_score[q], factors[best - q])
+            total += scaled_up(by_score[q], factors[above - q])
             by_score[q] = 0
     for a in range(sizes.size):
         total += scaled_up(stop, factors[best - sizes[a]]) if sizes[a] < best else stop

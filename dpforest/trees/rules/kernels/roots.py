@@ -24,9 +24,9 @@ from dpforest.trees.rules.kernels.distinct import (
     rows_of_partings,
     weights_of_partings,
 )
+from dpforest.trees.rules.kernels.pairs import bounds_by_pairs, fits_pairs, scores_of_children
 
 
-@kernel()
 def root_bounds(
     bins, labels, class_weights, sizes, offsets, weights, stop, label_bounds, factors
 ):  # fmt: skip
@@ -37,34 +37,61 @@ def root_bounds(
     weighs. Returns arrays (left score, left bound, right score, right bound), one entry a cut.
     """
     pays = pays_a_table(labels.size, sizes.size)
-    places, starts = bit_places(labels, sizes.size, pays)
-    n_words = starts[sizes.size]
-    rows = left_bits(in_columns(bins, places, 64 * n_words), n_words, offsets)
-    number, turned, firsts = distinct_cuts(rows, places)
+    rows, starts, number, turned, of_partings = partings(
+        bins, labels, sizes.size, pays, offsets, weights
+    )
     found = parting_bounds(
-        rows_of_partings(rows, firsts), starts, class_weights, sizes,
-        weights_of_partings(number, offsets, weights, firsts.size), stop,
-        near_bounds(label_bounds), factors, pays and fits_a_table(firsts.size, sizes.size),
+        rows, starts, class_weights, sizes, of_partings, stop, near_bounds(label_bounds), factors,
+        pays and fits_a_table(rows.shape[0], sizes.size),
     )  # fmt: skip
     return of_every_cut(found, number, turned)
 
 
 @kernel()
+def partings(bins, labels, n_classes, whole_lines, offsets, weights):
+    """Records left of cuts that part them differently, as bits; what cuts these are, and weigh."""
+    places, starts = bit_places(labels, n_classes, whole_lines)
+    n_words = starts[n_classes]
+    rows = left_bits(in_columns(bins, places, 64 * n_words), n_words, offsets)
+    number, turned, firsts = distinct_cuts(rows, places)
+    of_partings = weights_of_partings(number, offsets, weights, firsts.size)
+    return rows_of_partings(rows, firsts), starts, number, turned, of_partings
+
+
 def parting_bounds(
     rows, starts, class_weights, sizes, weights, stop, near, factors, by_table
 ):  # fmt: skip
     """Scores and bounds as `root_bounds` has them, of cuts with weights of their own.
 
     The last weight is that of cuts with all records on one side, and the last entry what a root
-    cut is that has none left.
+    cut is that has none left. Only what is used is compiled, so the way is chosen here.
     """
-    n_cuts, steps, room = rows.shape[0], class_steps(class_weights), room_for(sizes)
+    counted = counts_of_cuts(rows, starts, class_weights, by_table)
+    steps, (left_sizes, *_) = class_steps(class_weights), counted
+    of_cuts = starts, steps, counted, sizes, weights
+    if sizes.size > 2:
+        lowest, firsts = scores_of_children(left_sizes, sizes)
+        if fits_pairs(sizes, firsts):
+            return bounds_by_pairs(*of_cuts, lowest, firsts, stop, near, factors)
+    return bounds_by_child(*of_cuts, stop, near, factors)
+
+
+@kernel()
+def counts_of_cuts(rows, starts, class_weights, by_table):
+    """Class counts left of cuts; what there is to be counted; and a table, or words to count by."""
     left_sizes, whole = left_counts(rows, starts, class_weights)
-    joint = joint_counts(rows if by_table else rows[:0], starts, steps)
-    words, counts = in_words(rows[:0] if by_table else rows), np.empty_like(whole)
+    joint = joint_counts(rows if by_table else rows[:0], starts, class_steps(class_weights))
+    return left_sizes, whole, joint, in_words(rows[:0] if by_table else rows)
+
+
+@kernel()
+def bounds_by_child(starts, steps, counted, sizes, weights, stop, near, factors):
+    """Scores and bounds as `parting_bounds` has them, of one root cut after the other."""
+    left_sizes, whole, joint, words = counted
+    n_cuts, room, counts = whole.shape[1], room_for(sizes), np.empty_like(whole)
     result = np.empty((4, n_cuts + 1), dtype=np.int64)
     for cut in range(n_cuts + 1):
-        if by_table:
+        if joint.shape[0] > 1:
             counts = joint[cut]
         else:
             counts_with(words, cut, starts, steps, counts)
