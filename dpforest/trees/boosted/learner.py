@@ -79,7 +79,8 @@ class BoostedForest:
             else:
                 growth = Growth(Gradients(history, shape.lattice), *tools)
                 tree = _grown(shape, bridge, growth)
-            history = history.then(BoostedMove(number, tree[0], tree[1]))
+            again = number >= shape.first and shape.n_corrections > 0
+            history = history.then(BoostedMove(number, tree[0], tree[1], again))
             grown.append(tree)
         grown, history = corrected(shape, bridge, history, grown)
         heaps, steps, sizes = zip(*grown, strict=True)

@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 from dpforest.records.base import Chunk, Sensitivity
 from dpforest.trees.answering import AnsweringQuery
 from dpforest.trees.boosted.kernels.histograms import (
-    add_node_steps,
+    add_leaf_steps,
+    leaf_sums,
     list_bins,
     n_words,
     node_histograms,
     node_sums,
+    number_leaves,
 )
 from dpforest.trees.multinomial.kernels.leaves import route_records
 from dpforest.trees.multinomial.segments import Heap, Segments, Splits
@@ -31,7 +33,9 @@ from dpforest.trees.scored.gradients import GradientLattice
 from dpforest.trees.scored.kernels.bin_counts import count_bins
 from dpforest.trees.scored.queries import Move
 
-_BINS, _NODES = "listed bins", "nodes"
+_BINS, _NODES, _LEAVES = "listed bins", "nodes", "leaves"
+#: Bytes of the leaves that are kept of a chunk's records, at most.
+_MOST_KEPT = 2**28
 
 
 class Additions(Protocol):
@@ -52,8 +56,7 @@ class Additions(Protocol):
 def grouped(chunk: Chunk, number: int, heap: Heap, level: int) -> Segments:
     """Records of a chunk by the nodes of a level of one tree; secret, and kept.
 
-    ``number`` is the tree's place in the history, which no other asking of a fit has: a corrected
-    tree is asked at several places, and records are grouped anew at each.
+    ``number`` is the tree's place in the history, which no other tree of a fit has.
     """
     known, own_level, segments = chunk.kept.get(_NODES, (-1, 0, None))
     if known != number or own_level > level:
@@ -69,6 +72,27 @@ def grouped(chunk: Chunk, number: int, heap: Heap, level: int) -> Segments:
     return found
 
 
+def leaves_of(chunk: Chunk, number: int, heap: Heap, keep: bool) -> NDArray[np.uint16]:
+    """Leaf of each record of a chunk in a finished tree; secret, and kept where there is room.
+
+    ``number`` is as for `grouped`: records that lie grouped by these leaves need no other way.
+    """
+    kept: dict[bytes, NDArray[np.uint16]] = chunk.kept.setdefault(_LEAVES, {})
+    key, depth = b"".join(part.tobytes() for part in heap), heap[0].size.bit_length()
+    leaves = kept.get(key)
+    if leaves is None:
+        known, level, segments = chunk.kept.get(_NODES, (-1, 0, None))
+        leaves = np.empty(chunk.table.n_records, dtype=np.uint16)
+        if known == number and level == depth:
+            number_leaves(segments.order, segments.starts, leaves)
+        else:
+            rows = np.arange(leaves.size, dtype=np.int32)
+            route_records(chunk.table.codes, rows, *heap, depth, leaves)
+        if keep and (len(kept) + 1) * leaves.nbytes <= _MOST_KEPT:
+            kept[key] = leaves
+    return leaves
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BoostedMove:
     """Every leaf of a tree adds something.
@@ -79,23 +103,19 @@ class BoostedMove:
         Its place in the history, unique in a fit.
     heap : Heap
     steps : ndarray of float64, shape (n_leaves, C)
+    asked_again : bool
+        Whether the tree is corrected later.
     """
 
     number: int
     heap: Heap
     steps: NDArray[np.float64]
+    asked_again: bool = False
 
     def move(self, chunk: Chunk, scores: NDArray[np.float64]) -> None:
         """Add the leaves' steps."""
-        depth = self.steps.shape[0].bit_length() - 1
-        known, level, segments = chunk.kept.get(_NODES, (-1, 0, None))
-        if known == self.number and level == depth:
-            add_node_steps(segments.order, segments.starts, self.steps, scores)
-            return
-        rows = np.arange(scores.shape[0], dtype=np.int32)
-        leaves = np.empty(rows.size, dtype=np.int32)
-        route_records(chunk.table.codes, rows, *self.heap, depth, leaves)
-        scores += self.steps[leaves]
+        leaves = leaves_of(chunk, self.number, self.heap, self.asked_again)
+        add_leaf_steps(leaves, self.steps, scores)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -234,8 +254,11 @@ class LeafSums(AnsweringQuery):
     def count(self, chunk: Chunk) -> NDArray[np.int64]:
         """Sums of a chunk, shape (m, 2 C + 1)."""
         rows, lattice = self.gradients.rows(chunk), self.gradients.lattice
-        nodes = grouped(chunk, len(self.history), self.heap, self.level)
         sums = np.empty((self.counted.size, 2 * lattice.n_columns + 1), dtype=np.int64)
-        node_sums(nodes.order, nodes.starts, self.counted, rows, sums)
+        if self.counted.size == 1 << self.level:
+            leaf_sums(leaves_of(chunk, len(self.history), self.heap, True), rows, sums)
+        else:
+            nodes = grouped(chunk, len(self.history), self.heap, self.level)
+            node_sums(nodes.order, nodes.starts, self.counted, rows, sums)
         sums *= unit_row(lattice)
         return sums

@@ -17,9 +17,12 @@ from dpforest.records.base import Chunk, Sensitivity, rows_of
 from dpforest.trees.boosted.growth import Candidates, CountedGrowth, Growth
 from dpforest.trees.boosted.kernels.histograms import (
     _MOST_PACKED,
+    add_leaf_steps,
+    leaf_sums,
     list_bins,
     node_histograms,
     node_sums,
+    number_leaves,
 )
 from dpforest.trees.boosted.parts import (
     FACTOR_STEPS,
@@ -285,6 +288,24 @@ def test_sums_over_nodes_alone_are_those_beside_sums_over_bins(facts_of, table_o
         own = query.parted(query.recount(chunk, None))[1]
         assert np.array_equal(own, query.parted(query.count(chunk))[1]) and own[:, -1].any()
         growth.split(np.full(2**level, 1 + level))
+
+
+def test_leaves_are_numbered_summed_and_stepped_as_their_records_are():
+    generator = np.random.default_rng(0)
+    wanted = generator.integers(0, 5, 60).astype(np.uint16)
+    order = np.argsort(wanted, kind="stable").astype(np.int32)
+    starts, leaves = np.searchsorted(wanted[order], np.arange(6)), np.empty_like(wanted)
+    number_leaves(order, starts, leaves)
+    assert np.array_equal(leaves, wanted)
+    rows = generator.integers(-9, 9, (60, 6)).astype(np.int32)
+    grouped, found = np.empty((2, 5, 7), dtype=np.int64)
+    node_sums(order, starts, np.arange(5), rows, grouped)
+    leaf_sums(leaves, rows, found)
+    assert np.array_equal(found, grouped) and found[:, -1].sum() == 60
+    scores, steps = generator.normal(size=(60, 3)), generator.normal(size=(5, 3))
+    expected = scores + steps[wanted]
+    add_leaf_steps(leaves, steps, scores)
+    assert np.array_equal(scores, expected)
 
 
 class AllCounted:

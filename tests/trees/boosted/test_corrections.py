@@ -12,7 +12,7 @@ from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import Chunk, MemoryRecords
-from dpforest.trees.boosted import corrections
+from dpforest.trees.boosted import corrections, queries
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.plan import Role
 from dpforest.trees.boosted.queries import BoostedMove, LeafSums
@@ -129,7 +129,9 @@ def test_levels_of_leaves_are_their_sums_and_variances_add_up():
     assert [sums.shape[0] for sums, _ in levels_of_leaves(leaves[:2], 1.0)] == [2]
 
 
-def test_what_a_chunk_keeps_changes_no_correction(facts_of, table_of, monkeypatch):
+@pytest.mark.parametrize("most", [queries._MOST_KEPT, 3 * 2 * 300, 0])
+def test_what_a_chunk_keeps_changes_no_correction(facts_of, table_of, most, monkeypatch):
+    monkeypatch.setattr(queries, "_MOST_KEPT", most)  # leaves of all trees, of three, and of none
     facts, differ = facts_of([-3, 20, 9], 4), []
     table, count = table_of(facts, 300), LeafSums.count
 

@@ -228,10 +228,35 @@ def both_siblings(parents: NDArray, own: NDArray, counted: NDArray, out: NDArray
 
 
 @kernel()
-def add_node_steps(order: NDArray, node_starts: NDArray, steps: NDArray, scores: NDArray) -> None:
-    """Add the step of its node to every record's scores (n, C), in place."""
-    for node in range(steps.shape[0]):
-        for i in range(node_starts[node], node_starts[node + 1]):
-            record = order[i]
-            for k in range(scores.shape[1]):
-                scores[record, k] += steps[node, k]
+def number_leaves(order: NDArray, node_starts: NDArray, leaves: NDArray) -> None:
+    """Leaf of every record (n,), overwritten, from records grouped by leaf."""
+    for leaf in range(node_starts.size - 1):
+        for i in range(node_starts[leaf], node_starts[leaf + 1]):
+            leaves[order[i]] = leaf
+
+
+@kernel()
+def leaf_sums(leaves: NDArray, rows: NDArray, out: NDArray) -> None:
+    """Sums as of :func:`node_sums` over every leaf, of records that are not grouped by it.
+
+    Parameters
+    ----------
+    leaves : uint16 array of shape (n,)
+    rows : int32 array of shape (n, 2 C)
+    out : int64 array of shape (n_leaves, 2 C + 1), overwritten
+    """
+    out[:] = 0
+    for i in range(leaves.size):
+        own, row = out[leaves[i]], rows[i]
+        for k in range(row.size):
+            own[k] += row[k]
+        own[row.size] += 1
+
+
+@kernel()
+def add_leaf_steps(leaves: NDArray, steps: NDArray, scores: NDArray) -> None:
+    """Add the step of its leaf to every record's scores (n, C), in place."""
+    for i in range(leaves.size):
+        step, own = steps[leaves[i]], scores[i]
+        for k in range(own.size):
+            own[k] += step[k]
