@@ -16,10 +16,12 @@ from dpforest.bridge import PlanError
 from dpforest.records.base import Chunk, Sensitivity, rows_of
 from dpforest.trees.boosted.growth import Candidates, CountedGrowth, Growth
 from dpforest.trees.boosted.kernels.histograms import (
+    _MOST_HALVED,
     _MOST_PACKED,
     add_leaf_steps,
     leaf_sums,
     list_bins,
+    n_words,
     node_histograms,
     node_sums,
     number_leaves,
@@ -450,6 +452,29 @@ def test_centres_are_whole_and_add_up_to_nothing(sums, size):
     assert own.sum() == 0
     assert node_factors(own[None], 2048)[0] * (2048 + np.abs(own).sum() // 2) <= 2 * 2048 * 256
     assert np.abs(own).sum() // 2 <= 2048 + len(sums)
+
+
+@pytest.mark.parametrize("n_columns", [4, 5, 7, 12])
+@pytest.mark.parametrize("n_times", [1, _MOST_HALVED // 9, _MOST_HALVED])
+def test_sums_of_two_a_word_are_those_of_one(n_columns, n_times):
+    # Ten records of the largest residuals, each listed so often that words are emptied in between.
+    generator = np.random.default_rng(n_columns)
+    order = np.repeat(np.arange(10, dtype=np.int32), n_times)
+    rows = generator.choice([-4096, 4096, 1], size=(10, 2 * n_columns)).astype(np.int32)
+    rows[:, 0], rows[:, 1] = -4096, 4096
+    codes = np.array([[0, 1, 1, 2, 0, 1, 1, 2, 2, 1]], dtype=np.uint8).T
+    starts, usual = np.array([0, 3]), np.array([1])
+    first, listed = np.empty(11, np.int64), np.empty(5, np.uint16)
+    list_bins(codes, np.array([0, 3]), np.arange(3), starts, usual, first, listed)
+    nodes = order, np.array([0, order.size]), np.array([0])
+    totals = np.empty((1, 2 * n_columns + 1), np.int64)
+    out = np.empty((1, 3, n_words(n_columns)), np.int64)
+    node_sums(*nodes, rows, totals)
+    node_histograms(*nodes, first, listed, rows, starts, usual, totals, out)
+    for code in range(3):
+        own = codes[:, 0] == code
+        expected = [*(rows[own, : n_columns - 1].sum(axis=0) * n_times), own.sum() * n_times]
+        assert out[0, code, :n_columns].tolist() == expected
 
 
 def test_a_code_that_no_declared_value_has_is_no_candidate(facts_of, table_of):

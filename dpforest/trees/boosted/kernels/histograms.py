@@ -16,6 +16,8 @@ from dpforest.records.kernels.prefetch import AHEAD, prefetch
 #: at a time it is below 2**39, since no residual is above 2**12.
 _COUNT_BITS = 24
 _MOST_PACKED = 2**23
+#: Records whose sums are two a word: each is below 2**31, since no residual is above 2**12.
+_MOST_HALVED = 2**18
 
 
 @kernel()
@@ -59,7 +61,13 @@ def list_bins(
 def n_words(n_columns: int) -> int:
     """Sums of a bin: of all residuals but the last of several, and of records; padded to 4."""
     words = max(n_columns - 1, 1) + 1
-    return words if words <= 2 else (words + 3) // 4 * 4
+    return words if words <= 2 else _whole_fours(words)
+
+
+@kernel()
+def _whole_fours(words: int) -> int:
+    """Number of words, padded to 4."""
+    return (words + 3) // 4 * 4
 
 
 @kernel()
@@ -101,15 +109,24 @@ def _add_pairs(
 
 @kernel()
 def _add_fours(
-    records: NDArray, first: NDArray, bins: NDArray, rows: NDArray, width: int, sums: NDArray
+    records: NDArray,
+    first: NDArray,
+    bins: NDArray,
+    rows: NDArray,
+    width: int,
+    halved: int,
+    sums: NDArray,
 ) -> None:
-    """Add a record's words, a multiple of 4, to each listed bin; ``sums`` is flat."""
+    """Add a record's words, a multiple of 4, to each listed bin; ``sums`` is flat.
+
+    Numbers are two a word, the latter in its upper half, where ``halved`` is 1, and not where 0.
+    """
     last = records.size - 1
     flat = rows.reshape(rows.size)
     stride = np.uint64(rows.shape[1])
     n_added = rows.shape[1] // 2 - 1
     own = np.zeros(width, np.int64)
-    own[n_added] = 1
+    one = np.int64(1) << (32 * (n_added & halved))
     wide = np.uint64(width)
     for i in range(records.size):
         prefetch(first, np.uint64(records[min(i + 2 * AHEAD, last)]))
@@ -118,8 +135,12 @@ def _add_fours(
         prefetch(bins, np.uint64(first[soon + np.uint64(1)] - 1))
         prefetch(flat, soon * stride)
         record = np.uint64(records[i])
+        own[:] = 0
+        own[n_added >> halved] = one
         for k in range(n_added):
-            own[k] = flat[record * stride + np.uint64(k)]
+            own[k >> halved] += np.int64(flat[record * stride + np.uint64(k)]) << (
+                32 * (k & halved)
+            )
         begin, end = first[record], first[record + np.uint64(1)]
         for w in range(0, width, 4):
             o0, o1, o2, o3 = own[w], own[w + 1], own[w + 2], own[w + 3]
@@ -128,6 +149,27 @@ def _add_fours(
                 row = sums[place : place + np.uint64(4)]
                 s0, s1, s2, s3 = row[0] + o0, row[1] + o1, row[2] + o2, row[3] + o3
                 row[0], row[1], row[2], row[3] = s0, s1, s2, s3
+
+
+@kernel()
+def _add_halved(
+    records: NDArray, first: NDArray, bins: NDArray, rows: NDArray, words: NDArray, sums: NDArray
+) -> None:
+    """Add residuals and a count to each listed bin, shape (total bins, words), by half words.
+
+    Records are taken by as many at a time as a half can hold the sums of; ``words`` is scratch,
+    shape (total bins, fewer words).
+    """
+    flat, n_added = words.reshape(words.size), rows.shape[1] // 2 - 1
+    for begin in range(0, records.size, _MOST_HALVED):
+        words[:] = 0
+        some = records[begin : begin + _MOST_HALVED]
+        _add_fours(some, first, bins, rows, words.shape[1], 1, flat)
+        for cell in range(words.shape[0]):
+            for k in range(n_added + 1):
+                word = words[cell, k >> 1]
+                lower = np.int64(np.int32(word))
+                sums[cell, k] += (word - lower) >> 32 if k & 1 else lower
 
 
 @kernel()
@@ -159,14 +201,18 @@ def node_histograms(
     n_columns = rows.shape[1] // 2
     n_added, width = max(n_columns - 1, 1), out.shape[2]
     out[:] = 0
-    words = np.empty(out.shape[1], np.int64)
+    words, half_width = np.empty(out.shape[1], np.int64), _whole_fours((n_added + 2) // 2)
+    halves = np.empty((out.shape[1], half_width), np.int64)
     for i in range(counted.size):
         node = counted[i]
         records = order[node_starts[node] : node_starts[node + 1]]
         if width == 2:
             _add_pairs(records, first, bins, rows, words, out[i])
+        elif half_width < width and records.size >= out.shape[1]:
+            _add_halved(records, first, bins, rows, halves, out[i])
         else:
-            _add_fours(records, first, bins, rows, width, out[i].reshape(out.shape[1] * width))
+            flat = out[i].reshape(out.shape[1] * width)
+            _add_fours(records, first, bins, rows, width, 0, flat)
         for f in range(usual.size):
             rest = out[i, usual[f]]
             for k in range(n_added):
