@@ -84,7 +84,8 @@ RULES = {
     **dict.fromkeys(("work", "pair_work", "pair_work_of_several"), LIMIT_ABOVE),
     **dict.fromkeys(("rare_odds", "rare_odds_of_much", "rare_odds_of_cell"), LIMIT_ABOVE),
     "further_signals_of_many": SEVERAL_LIMITS, "further_signals_of_very_many": SEVERAL_LIMITS,
-    **dict.fromkeys(("count_share", "shares_share", "cells_share", "stop_share"), SHARE),
+    **dict.fromkeys(("count_share", "shares_share", "cells_share"), SHARE),
+    "stop_share": (*SHARE, 0.51),
     "sum_share": UNIT, "near_share": UNIT, "stage_growth": SIZE, "rare_power": NUMBER,
     "steepness": SIZE, "steepness_of_many": SIZE,
 }  # fmt: skip

@@ -90,9 +90,7 @@ class FamilyWeights:
         stop_share : float
             Share of trees that are not split, at the root and in each child.
         """
-        # So that sums of a node's bounds stay below 2^63, of as many classes as a plan takes:
-        # tests/trees/rules/test_family.py holds it.
-        total = 2 ** min(20, 32 - 2 * math.ceil(math.log2(max(n_classes, 2))))
+        total = _total_weight(n_classes)
         offsets = np.concatenate([[0], np.cumsum(n_bins)]).astype(np.int64)
         n_cuts = np.maximum(n_bins - 1, 1)
         whole = shares.sum() if shares.size else 1.0
@@ -102,6 +100,22 @@ class FamilyWeights:
         stop = max(round(odds * n_classes * mass), 1)
         child = n_classes * stop + n_classes**2 * mass
         return cls(offsets, cut, stop, max(round(odds * mass * child**2) // n_classes, 1))
+
+    @staticmethod
+    def hold(n_cuts: int, n_classes: int, stop_share: float) -> bool:
+        """True if sums of a node's bounds stay below 2^63, of so many cuts at most; public.
+
+        Else they would wrap around, and trees would be drawn by another law than was paid for.
+
+        Notes
+        -----
+        **Proof**: a cut's weight is above its share of `_total_weight` by 1 at most, its bound is
+        that times two leaf sums, and labels alone add ``stop_share / (1 - stop_share)`` as much.
+        What is rounded is less than a 2^20th. **Tests**: tests/trees/rules/test_family.py.
+        """
+        leaf_sum = n_classes * (_LEAF_SCALE + 1)
+        most = (_total_weight(n_classes) + n_cuts) * leaf_sum**2 / (1 - stop_share)
+        return most < 2.0**63 * (1 - 2.0**-20)
 
     @property
     def n_directions(self) -> int:
@@ -118,6 +132,11 @@ class FamilyWeights:
         firsts = self.offsets - np.arange(self.offsets.size)
         direction = int(np.searchsorted(firsts, cut, side="right")) - 1
         return direction, cut - int(firsts[direction])
+
+
+def _total_weight(n_classes: int) -> int:
+    """Weight of all cuts for one pair of labels, about: the less the more pairs there are."""
+    return int(2 ** min(20, 32 - 2 * math.ceil(math.log2(max(n_classes, 2)))))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TypeAlias
 
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
 from dpforest.accounting.releases import LearnerBudget, Plan, Release, once
 from dpforest.records.counts import ClassCounts
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
+from dpforest.trees.rules.family import FamilyWeights
 from dpforest.trees.rules.queries import LEAF_COUNTS_SENSITIVITY, TreesOfHeightTwo
 from dpforest.trees.rules.settings import MANY_CLASSES, SEVERAL_CLASSES, RulesSettings
 
@@ -260,6 +262,10 @@ def family_size(
         size = replace(size, n_sums=min(size.n_sums, settings.n_sums_of_much))
     while size.n_sums > 8 and _has_many_pairs(facts, singles, settings, size, n_stages):
         size = size.with_fewer_cuts(_FEWEST_CUTS)
+    held = partial(FamilyWeights.hold, n_classes=facts.n_classes, stop_share=settings.stop_share)
+    # Settings may ask for more than 64 bits hold, which the defaults never come to.
+    while n_stages and not held(singles.most_cuts(size)):
+        size = size.with_fewer_cuts(_FEWEST_CUTS)
     return size
 
 
@@ -291,6 +297,11 @@ class _Singles:
         kept = min(1.0, size.n_singles / max(n_directions, 1))
         of_singles = kept * (self.n_values + sum(min(n - 1, size.n_cuts) for n in self.sizes))
         return kept * n_directions + size.n_sums, of_singles, of_singles + size.n_sums * size.n_cuts
+
+    def most_cuts(self, size: FamilySize) -> int:
+        """Cuts that a family has at most, whichever of its single features it offers."""
+        ordered = min(len(self.sizes), size.n_singles)
+        return (size.n_sums + ordered) * size.n_cuts + min(self.n_values, size.n_singles)
 
 
 def _work(facts: TableFacts, singles: _Singles, size: FamilySize) -> float:

@@ -31,6 +31,8 @@ MANY_CLASSES = 12
 STEEPNESS_RANGE = 0.001, 1000.0
 #: Cuts of a direction, at most: its bins are numbered with 8 bits.
 MOST_CUTS = 255
+#: Largest base weight of nodes that are not split: sums of bounds of all trees have 64 bits.
+MOST_STOP_SHARE = 0.5
 #: Further stages of two classes, at most: class counts are bought before each.
 _MOST_FURTHER = 3
 #: Settings that are whole numbers above 0.
@@ -183,7 +185,7 @@ class RulesSettings:
         check_number(self.stage_growth, "stage_growth", 0, 1000, closed=False)
 
     def _check_weights(self) -> None:
-        check_share(self.stop_share, "stop_share")
+        check_number(self.stop_share, "stop_share", 0, MOST_STOP_SHARE)
         for name in ("sum_share", "near_share"):
             check_number(getattr(self, name), name, 0, 1)
         for name in (

@@ -489,6 +489,33 @@ def test_and_so_they_do_for_every_family_of_a_plan(n_classes, n_codes, rows, fac
     assert total * (1 + 2**-40) + directions.n_bins.sum() < 2**63
 
 
+@pytest.mark.parametrize("n_classes", [2, 17, 64, 1000, 4096])
+@pytest.mark.parametrize("n_codes", [[64] * 60, [-500] * 60, [64, -64] * 30])
+def test_and_so_they_do_whatever_settings_ask_for(n_classes, n_codes, facts_of):
+    """Bounds that wrapped around were below 0, and trees were drawn by no law at all."""
+    sizes = {"n_sums": 3000, "n_sums_of_very_many": 3000, "n_cuts": 255, "n_cuts_of_very_many": 255}
+    work = dict.fromkeys(("work", "pair_work", "pair_work_of_several", "much_signal"), math.inf)
+    settings = RulesSettings(stop_share=0.5, **sizes, **work)
+    facts = facts_of(n_codes, n_classes)
+    size = family_size(facts, settings, 20, 1)
+    assert (size.n_sums == 3000) == (n_classes < 1000)
+    directions = draw_directions(
+        facts, size.n_sums, size.n_cuts, size.n_singles, 0.3, SeededSource(0)
+    )
+    weights = FamilyWeights.of(directions.n_bins, directions.shares, n_classes, 0.5)
+    mass = int((weights.cut * (directions.n_bins - 1)).sum())
+    total = mass * (n_classes * (2**14 + 1)) ** 2 + n_classes * weights.stop * 2**28
+    assert total * (1 + Fraction(1, 2**40)) + directions.n_bins.sum() < 2**63
+
+
+@pytest.mark.parametrize(("n_classes", "stop_share"), [(2, 0.05), (4, 0.5), (64, 0.5)])
+def test_so_many_cuts_hold_and_not_far_beyond(n_classes, stop_share):
+    of_a_cut = Fraction(n_classes * (2**14 + 1)) ** 2 / (1 - Fraction(stop_share))
+    room = int(2**63 / of_a_cut) - 2 ** min(20, 32 - 2 * (n_classes.bit_length() - 1))
+    assert FamilyWeights.hold(int(room * 0.999), n_classes, stop_share)
+    assert not FamilyWeights.hold(int(room * 1.001), n_classes, stop_share)
+
+
 def test_weights_keep_the_shares():
     weights = FamilyWeights.of(np.array([32, 2]), np.array([1.0, 3.0]), 2, 0.25)
     masses = weights.cut * np.array([31, 1])
