@@ -213,7 +213,7 @@ class _FixedRows(RowWords):
         super().__init__(())
         object.__setattr__(self, "_source", source)
 
-    def words(self, first: int, n: int) -> Words:
+    def words(self, first: int, n: int, number: int = 0) -> Words:
         taken: Words = self._source.words(n)  # type: ignore[attr-defined]
         return taken
 

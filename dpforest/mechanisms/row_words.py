@@ -39,10 +39,17 @@ class RowWords:
         """With four words for a key, which nobody else has."""
         return cls(tuple(int(part) for part in words.view(np.uint32)))
 
-    def words(self, first: int, n: int) -> NDArray[np.uint64]:
-        """Words of the records ``first … first + n - 1``, shape (n,)."""
+    def words(self, first: int, n: int, number: int = 0) -> NDArray[np.uint64]:
+        """Words of the records ``first … first + n - 1``, shape (n,): their first or further ones.
+
+        Parameters
+        ----------
+        first, n : int
+        number : int
+            0 for the first word of each record, 1 for its second, and so on.
+        """
         from dpforest.mechanisms.kernels.chacha import row_words
 
         out = np.empty(n, dtype=np.uint64)
-        row_words(np.array(self.key, dtype=np.uint32), first, out)
+        row_words(np.array(self.key, dtype=np.uint32), first, number, out)
         return out

@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 from dpforest.mechanisms.row_words import RowWords
 from dpforest.records.base import Chunk
 
+#: Values that a word has.
+_WORDS = 2**64
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
     """Records that serve a tree for its structure, each by its own secret word.
 
-    A record is a structure point with the plan's probability by 64 random bits of its own,
+    A record is a structure point with just the plan's probability, by random words of its own,
     independently of all others: adding or removing one moves no other. The key is the tree's own
     and is forgotten with it.
 
@@ -48,6 +51,27 @@ class Side:
         return np.flatnonzero(chosen).astype(np.int32)
 
     def _chosen(self, rows: RowWords, first: int, n: int) -> NDArray[np.bool_]:
-        below = np.uint64(min(int(self.structure * 2**64), 2**64 - 1))
-        chosen: NDArray[np.bool_] = rows.words(first, n) < below
+        """Compare a uniform number of each record with the probability, exactly.
+
+        Its first word nearly always decides.
+        """
+        steps, rest = divmod(self.structure * _WORDS, 1)
+        if steps == _WORDS:
+            return np.ones(n, dtype=np.bool_)
+        words, below = rows.words(first, n), np.uint64(steps)
+        chosen: NDArray[np.bool_] = words < below
+        for place in np.flatnonzero(words == below).tolist():
+            chosen[place] = _is_below(rest, rows, first + place)
         return chosen
+
+
+def _is_below(rest: Fraction, rows: RowWords, record: int) -> bool:
+    """Compare what follows a record's first word with what the probability has beyond it."""
+    number = 0
+    while rest:
+        number += 1
+        steps, rest = divmod(rest * _WORDS, 1)
+        word = int(rows.words(record, 1, number)[0])
+        if word != steps:
+            return word < steps
+    return False

@@ -43,6 +43,14 @@ def test_a_record_has_one_word_however_it_is_asked_for(first):
     assert np.unique(together).size == 40
 
 
+def test_further_words_of_a_record_are_others():
+    rows = SeededSource(1).rows()
+    found = [rows.words(3, 20, number) for number in range(3)]
+    assert np.array_equal(found[0], rows.words(3, 20))
+    assert np.unique(found).size == 60
+    assert [int(rows.words(3 + i, 1, 2)[0]) for i in range(20)] == found[2].tolist()
+
+
 def test_a_key_holds_all_bits_of_four_words():
     assert SeededSource(5).rows().key == tuple(SeededSource(5).words(4).view(np.uint32).tolist())
     # Eight true numbers of 32 bits hold an equal pair with probability 1e-8.

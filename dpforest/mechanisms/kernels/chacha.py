@@ -51,13 +51,14 @@ def chacha20_block(start: NDArray, out: NDArray) -> None:
 
 
 @kernel()
-def row_words(key: NDArray, first: int, out: NDArray) -> None:
+def row_words(key: NDArray, first: int, number: int, out: NDArray) -> None:
     """Words of rows ``first … first + n - 1``: eight rows share a block, counted in 64 bits.
 
     Parameters
     ----------
     key : uint32 array of shape (8,)
-    first : int
+    first, number : int
+        Which row, and which word of each: the number is in place of the nonce.
     out : uint64 array of shape (n,), overwritten
     """
     start = np.empty(16, np.uint32)
@@ -65,6 +66,7 @@ def row_words(key: NDArray, first: int, out: NDArray) -> None:
     start[2], start[3] = np.uint32(0x79622D32), np.uint32(0x6B206574)
     start[4:12] = key
     start[12:] = np.uint32(0)
+    start[14] = np.uint32(number)
     block = np.empty(16, np.uint32)
     at = -1
     for i in range(out.size):

@@ -217,6 +217,17 @@ def test_the_boundary_is_the_plans_to_the_last_bit(numerator):
     assert structure.tolist() == [0] and estimation.tolist() == [1]
 
 
+@pytest.mark.parametrize("p", [Fraction(1, 3), Fraction(1, 10**30), 1 - Fraction(1, 10**30)])
+def test_a_boundary_between_two_words_is_the_plans_too(p):
+    """A side of 10^-30 that is drawn with 2^-64, as one word has it, costs 5.6 where 50 is run."""
+    first, second, third, fourth = (int(p * 2 ** (64 * k)) % 2**64 for k in range(1, 5))
+    further = [second - 1, second + 1, second, third, fourth - 1]
+    words = FixedWords([first, first, first, *further])
+    structure, estimation = draw_sides(3, half(p), words)
+    assert structure.tolist() == [0, 2] and estimation.tolist() == [1]
+    assert words.used == 8
+
+
 @pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(1, 5)])
 def test_sides_are_disjoint_and_binomial(rate, fits):
     source, n, draws = SeededSource(6), 20, 4000
