@@ -75,7 +75,8 @@ ONE_SHOT = {
     "slope_classes": SIZE, "strength": SIZE, "max_bins": COUNT, "fixed_size": KIND,
 }  # fmt: skip
 RULES = {
-    **dict.fromkeys(("n_sums", "n_sums_of_much", "n_sums_of_very_many", "most_weight"), COUNT),
+    **dict.fromkeys(("n_sums", "n_sums_of_much", "n_sums_of_very_many"), COUNT),
+    "most_weight": (*COUNT, 1001),
     **dict.fromkeys(("n_cuts", "n_cuts_of_very_many"), (*COUNT, 256)),
     **dict.fromkeys(("much_signal", "smallest_signal", "counted_signal", "second_signal"), LIMIT),
     **dict.fromkeys(("third_signal", "fourth_signal", "odds_signal", "few_rows"), LIMIT),

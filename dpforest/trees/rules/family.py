@@ -103,7 +103,7 @@ class FamilyWeights:
 
     @staticmethod
     def hold(n_cuts: int, n_classes: int, stop_share: float) -> bool:
-        """True if sums of a node's bounds stay below 2^63, of so many cuts at most; public.
+        """True if sums of bounds stay below 2^63, of so many cuts at most; public.
 
         Else they would wrap around, and trees would be drawn by another law than was paid for.
 
@@ -111,8 +111,11 @@ class FamilyWeights:
         -----
         **Proof**: a cut's weight is above its share of `_total_weight` by 1 at most, its bound is
         that times two leaf sums, and labels alone add ``stop_share / (1 - stop_share)`` as much.
-        What is rounded is less than a 2^20th. **Tests**: tests/trees/rules/test_family.py.
+        What is rounded is less than a 2^20th. A root's weight is below 2^(_ROOT_BITS + 1).
+        **Tests**: tests/trees/rules/test_family.py.
         """
+        if n_cuts > 2 ** (61 - _ROOT_BITS):
+            return False
         leaf_sum = n_classes * (_LEAF_SCALE + 1)
         most = (_total_weight(n_classes) + n_cuts) * leaf_sum**2 / (1 - stop_share)
         return most < 2.0**63 * (1 - 2.0**-20)

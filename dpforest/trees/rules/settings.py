@@ -31,12 +31,14 @@ MANY_CLASSES = 12
 STEEPNESS_RANGE = 0.001, 1000.0
 #: Cuts of a direction, at most: its bins are numbered with 8 bits.
 MOST_CUTS = 255
+#: Largest weight of a record: as often it is counted, in 64 bits, and scores have a place each.
+MOST_WEIGHT = 1000
 #: Largest base weight of nodes that are not split: sums of bounds of all trees have 64 bits.
 MOST_STOP_SHARE = 0.5
 #: Further stages of two classes, at most: class counts are bought before each.
 _MOST_FURTHER = 3
 #: Settings that are whole numbers above 0.
-COUNTS = "n_sums", "n_sums_of_much", "n_sums_of_very_many", "most_weight"
+COUNTS = "n_sums", "n_sums_of_much", "n_sums_of_very_many"
 #: Settings that are R from which something is done.
 SIGNALS = (
     "much_signal", "smallest_signal", "counted_signal", "second_signal", "third_signal",
@@ -198,6 +200,7 @@ class RulesSettings:
         ):
             check_limit(getattr(self, name), name, above_nothing=True)
         check_number(self.rare_power, "rare_power", 0, 10)
+        check_integer(self.most_weight, "most_weight", 1, MOST_WEIGHT)
         for name in ("steepness", "steepness_of_many"):
             check_number(getattr(self, name), name, *STEEPNESS_RANGE)
 

@@ -508,12 +508,14 @@ def test_and_so_they_do_whatever_settings_ask_for(n_classes, n_codes, facts_of):
     assert total * (1 + Fraction(1, 2**40)) + directions.n_bins.sum() < 2**63
 
 
-@pytest.mark.parametrize(("n_classes", "stop_share"), [(2, 0.05), (4, 0.5), (64, 0.5)])
+@pytest.mark.parametrize(("n_classes", "stop_share"), [(256, 0.05), (256, 0.5), (4096, 0)])
 def test_so_many_cuts_hold_and_not_far_beyond(n_classes, stop_share):
     of_a_cut = Fraction(n_classes * (2**14 + 1)) ** 2 / (1 - Fraction(stop_share))
     room = int(2**63 / of_a_cut) - 2 ** min(20, 32 - 2 * (n_classes.bit_length() - 1))
     assert FamilyWeights.hold(int(room * 0.999), n_classes, stop_share)
     assert not FamilyWeights.hold(int(room * 1.001), n_classes, stop_share)
+    # Of few classes weights of roots end it.
+    assert FamilyWeights.hold(2**21, 2, stop_share) and not FamilyWeights.hold(2**21 + 1, 2, 0)
 
 
 def test_weights_keep_the_shares():
