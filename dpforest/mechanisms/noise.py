@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.accounting.grants import Grant, consume, require_sensitivity
-from dpforest.exceptions import ParameterError
+from dpforest.exceptions import Described, ParameterError, ParameterTypeError
 from dpforest.mechanisms.base import exponent, public_shape, variance
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.slow import finish_acceptance, finish_two_sided_geometric
@@ -36,7 +36,7 @@ def add_geometric_noise(
 
     Parameters
     ----------
-    counts : int64 array of any shape
+    counts : array of whole numbers, of any shape
         Below 2^62 in size.
     grant : Grant
         For a ``GeometricNoise`` with ``l1_sensitivity`` >= 1. a is the largest double that is
@@ -53,6 +53,8 @@ def add_geometric_noise(
     ------
     GrantError
         When the grant does not fit.
+    ParameterTypeError
+        When counts are of a type that holds more than whole numbers of 64 bits.
     ParameterError
         When epsilon is so small that a is zero in doubles.
 
@@ -65,7 +67,7 @@ def add_geometric_noise(
     **Source**: Ghosh, Roughgarden, Sundararajan 2009. **Tests**: tests/mechanisms/test_noise.py
     (twin, chi-square, tails chosen by words, diffprivlib).
     """
-    table = np.ascontiguousarray(counts, dtype=np.int64)
+    table = _whole(counts)
     require_sensitivity(grant, "l1_sensitivity", 1)
     event = consume(grant, GeometricNoise, cells=_n_cells(table))
     a = exponent(event.epsilon, event.l1_sensitivity, _ONE)
@@ -83,7 +85,7 @@ def add_discrete_gaussian_noise(
 
     Parameters
     ----------
-    counts : int64 array of any shape
+    counts : array of whole numbers, of any shape
         Below 2^62 in size.
     grant : Grant
         For a ``DiscreteGaussianNoise`` with ``l2_sensitivity_squared`` >= 1. s is the smallest
@@ -100,6 +102,8 @@ def add_discrete_gaussian_noise(
     ------
     GrantError
         When the grant does not fit.
+    ParameterTypeError
+        When counts are of a type that holds more than whole numbers of 64 bits.
     ParameterError
         When sigma squared is not a finite positive double.
 
@@ -114,7 +118,7 @@ def add_discrete_gaussian_noise(
     whatever a is (their Algorithm 3). **Tests**: tests/mechanisms/test_noise.py (twin,
     chi-square, tails chosen by words, words running out).
     """
-    table = np.ascontiguousarray(counts, dtype=np.int64)
+    table = _whole(counts)
     require_sensitivity(grant, "l2_sensitivity_squared", 1)
     event = consume(grant, DiscreteGaussianNoise, cells=_n_cells(table))
     noise, wide = _discrete_gaussian(table.size, variance(event.sigma_squared), source)
@@ -194,6 +198,20 @@ def _geometric_constant(a: float) -> float:
     """Return ln 2 - ln(1 + e^-a), correctly rounded."""
     with decimal.localcontext(decimal.Context(prec=50, traps=[])):
         return float(Decimal(2).ln() - (1 + (-Decimal(a)).exp()).ln())
+
+
+def _whole(counts: ArrayLike) -> NDArray[np.int64]:
+    """Counts as int64, by their type alone.
+
+    Others would be cut or wrap around, by which one record may move them further than was paid for.
+    """
+    table = np.asarray(counts)
+    if table.size and not np.can_cast(table.dtype, np.int64, casting="safe"):
+        raise ParameterTypeError(
+            "counts", Described(f"an array of {table.dtype}"), "must be whole numbers of 64 bits",
+            "Sum whole numbers, and give them as int64",
+        )  # fmt: skip
+    return np.ascontiguousarray(table, dtype=np.int64)
 
 
 def _n_cells(table: NDArray[np.int64]) -> int:

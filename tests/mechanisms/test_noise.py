@@ -14,7 +14,7 @@ from dpforest.accounting.events import (
     ExponentialSelection,
     GeometricNoise,
 )
-from dpforest.exceptions import GrantError, ParameterError
+from dpforest.exceptions import GrantError, ParameterError, ParameterTypeError
 from dpforest.mechanisms.base import variance
 from dpforest.mechanisms.entropy import FixedWords, SeededSource, SystemSource
 from dpforest.mechanisms.kernels import noise as kernels
@@ -58,7 +58,7 @@ def histogram(noise, reach):
 
 @pytest.mark.parametrize(("epsilon", "l1"), [(1, 1), (Fraction(1, 4), 1), (5, 1), (3, 6)])
 def test_geometric_noise_follows_its_law_and_not_one_30_percent_off(epsilon, l1, grant, fits):
-    noise = add_geometric_noise(np.zeros(N), grant(geometric(epsilon, l1)), SeededSource(1))
+    noise = add_geometric_noise(np.zeros(N, int), grant(geometric(epsilon, l1)), SeededSource(1))
     a = float(Fraction(epsilon, l1))
     reach = int(40 / a) + 1
     values, counts = np.arange(-reach, reach + 1), histogram(noise, reach)
@@ -72,7 +72,7 @@ def test_discrete_gaussian_noise_follows_its_law_and_not_one_30_percent_off(
     sigma_squared, grant, fits
 ):
     event = gaussian(sigma_squared)
-    noise = add_discrete_gaussian_noise(np.zeros(N), grant(event), SeededSource(1))
+    noise = add_discrete_gaussian_noise(np.zeros(N, int), grant(event), SeededSource(1))
     s = float(sigma_squared)
     reach = int(9 * math.sqrt(s)) + 2
     values, counts = np.arange(-reach, reach + 1), histogram(noise, reach)
@@ -85,9 +85,11 @@ def test_geometric_noise_agrees_with_diffprivlib(grant, same_law):
     oracle = pytest.importorskip("diffprivlib.mechanisms", exc_type=ImportError)
     other = oracle.Geometric(epsilon=0.5, sensitivity=1, random_state=4)
     theirs = np.array([other.randomise(0) for _ in range(20_000)])
-    ours = add_geometric_noise(np.zeros(20_000), grant(geometric(Fraction(1, 2))), SeededSource(1))
+    ours = add_geometric_noise(
+        np.zeros(20_000, int), grant(geometric(Fraction(1, 2))), SeededSource(1)
+    )
     sharper = add_geometric_noise(
-        np.zeros(20_000), grant(geometric(Fraction(13, 20))), SeededSource(1)
+        np.zeros(20_000, int), grant(geometric(Fraction(13, 20))), SeededSource(1)
     )
     assert same_law(ours, theirs)
     assert not same_law(sharper, theirs)
@@ -96,7 +98,7 @@ def test_geometric_noise_agrees_with_diffprivlib(grant, same_law):
 @pytest.mark.parametrize("add", [add_geometric_noise, add_discrete_gaussian_noise])
 def test_neighbouring_values_of_a_table_get_independent_noise(add, grant):
     event = geometric(1) if add is add_geometric_noise else gaussian(1)
-    table = add(np.zeros((30_000, 2)), grant(event, 30_000), SeededSource(6))
+    table = add(np.zeros((30_000, 2), int), grant(event, 30_000), SeededSource(6))
     # Under independence the correlation has standard deviation 1/sqrt(30000); 6.2 of them.
     assert abs(np.corrcoef(table.T)[0, 1]) < 6.2 / math.sqrt(30_000)
 
@@ -270,7 +272,7 @@ def test_gaussian_noise_of_a_dozen_sigmas_is_reached_by_chosen_words(grant):
 @pytest.mark.parametrize("add", [add_geometric_noise, add_discrete_gaussian_noise])
 def test_enormous_noise_is_clipped_not_wrapped(add, grant):
     event = geometric(Fraction(1, 10**40)) if add is add_geometric_noise else gaussian(10**80)
-    noisy = add(np.zeros(20), grant(event), SeededSource(2))
+    noisy = add(np.zeros(20, int), grant(event), SeededSource(2))
     assert np.abs(noisy).max() == 2**62
     assert {-(2**62), 2**62} == set(noisy.tolist())
 
@@ -300,7 +302,7 @@ def test_same_words_add_the_same_noise_to_other_counts(grant):
         (add_geometric_noise, geometric(1)),
         (add_discrete_gaussian_noise, gaussian(4)),
     ):
-        zeros = add(np.zeros(50), grant(event), SeededSource(8))
+        zeros = add(np.zeros(50, int), grant(event), SeededSource(8))
         tens = add(np.full(50, 10), grant(event), SeededSource(8))
         assert np.array_equal(tens - zeros, np.full(50, 10))
 
@@ -317,7 +319,7 @@ def test_variance_is_the_smallest_double_not_below_the_rational(seed):
 
 
 def test_noise_is_not_added_without_a_fitting_grant(grant):
-    table = np.zeros((3, 2))
+    table = np.zeros((3, 2), int)
     for add, event, name in (
         (add_geometric_noise, geometric(1), "GeometricNoise"),
         (add_discrete_gaussian_noise, gaussian(1), "DiscreteGaussianNoise"),
@@ -339,6 +341,26 @@ def test_grant_for_a_smaller_sensitivity_is_refused(grant):
         add_geometric_noise([0], grant(geometric(1, Fraction(1, 2))), SystemSource())
     with pytest.raises(GrantError, match="needs l2_sensitivity_squared >= 1"):
         add_discrete_gaussian_noise([0], grant(gaussian(1, Fraction(1, 2))), SystemSource())
+
+
+@pytest.mark.parametrize(
+    "counts", [[0.6, 2.1], np.array([2**63], np.uint64), np.array([1, 2**70]), ["1"], [None]]
+)
+@pytest.mark.parametrize(
+    ("add", "event"),
+    [
+        (add_geometric_noise, geometric(1, Fraction(3, 2))),
+        (add_discrete_gaussian_noise, gaussian(1)),
+    ],
+)
+def test_sums_that_are_no_whole_numbers_are_refused(counts, add, event, grant):
+    """Cut to whole numbers, .6 and 2.1 are 2 apart, and 3 / 2 was paid for."""
+    unused = grant(event)
+    with pytest.raises(ParameterTypeError, match="must be whole numbers of 64 bits"):
+        add(counts, unused, SystemSource())
+    assert not unused.consumed
+    for fine in ([], [True], np.array([7], np.uint32), np.array([3], np.int8)):
+        assert add(fine, grant(event), SystemSource()).dtype == np.int64
 
 
 def test_noise_that_no_double_can_scale_is_refused(grant):
