@@ -161,3 +161,31 @@ def test_what_is_free_is_no_breach():
         "counts = bridge.ask(ClassCounts(), 'prior').noised('prior')\n"
     )
     assert breaches("learners/some/learner", text) == set()
+
+
+#: Data classes of records that do not begin by saying that they are secret.
+HOLD_RECORDS = {
+    "EncodedMatrix", "EncodedTable", "LatticeColumns", "LevelCells", "LevelLattice", "Segments",
+}  # fmt: skip
+
+
+def shows_its_fields(found: ast.ClassDef) -> bool:
+    """Whether a data class has the repr that prints all that it holds."""
+    made = [d for d in found.decorator_list if "dataclass" in ast.unparse(d)]
+    hidden = any("repr=False" in ast.unparse(d) for d in made)
+    own = any(isinstance(part, ast.FunctionDef) and part.name == "__repr__" for part in found.body)
+    return bool(made) and not hidden and not own
+
+
+def test_what_holds_records_prints_none_of_them():
+    """It may stand in a log."""
+    seen = set()
+    for path in sources():
+        for found in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(found, ast.ClassDef):
+                continue
+            words = (ast.get_docstring(found) or "").split("\n")[0]
+            if "; secret" in words or found.name in HOLD_RECORDS:
+                assert not shows_its_fields(found), f"{module_name(path)}: {found.name}"
+                seen.add(found.name)
+    assert HOLD_RECORDS | {"BinnedRecords", "ClippedLosses", "Place", "Table"} < seen

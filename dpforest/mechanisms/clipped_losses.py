@@ -16,7 +16,7 @@ LARGEST_CURVATURE = Fraction(1, 4)
 _BLOCK = 1024
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ClippedLosses:
     """Losses of all records by their score; secret.
 

@@ -15,7 +15,7 @@ from dpforest.mechanisms.noisy_objective import NoisyObjective
 W = TypeVar("W")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Place(Generic[W]):
     """Weights, and the gradient there; secret.
 

@@ -119,7 +119,7 @@ class Table:
         return int(self.labels.size)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LatticeColumns:
     """Columns of a table on a lattice: ordered ones sorted, categorical ones as a table of cells.
 

@@ -106,7 +106,7 @@ class Boxes:
         return out
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LevelCells:
     """Public boxes and, once counted, secret counts of the nodes of one level.
 

@@ -46,7 +46,7 @@ from dpforest.trees.multinomial.memory import NewCounts, new_counts
 from dpforest.trees.multinomial.segments import Segments, Splits
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LevelLattice:
     """Public boxes and, once counted, sorted records of the nodes of one level.
 

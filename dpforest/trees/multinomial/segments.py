@@ -56,7 +56,7 @@ class Splits:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Segments:
     """Records grouped by node: ``order[starts[i] : starts[i + 1]]`` are those of node i."""
 

@@ -142,7 +142,7 @@ def _total_weight(n_classes: int) -> int:
     return int(2 ** min(20, 32 - 2 * math.ceil(math.log2(max(n_classes, 2)))))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BinnedRecords:
     """Records of one cell as bins of the directions; secret.
 
@@ -178,7 +178,7 @@ class BinnedRecords:
         return counts * self.class_weights
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Child:
     """Bounds of all trees of height at most one over the records of a child; secret.
 
