@@ -80,7 +80,7 @@ class BoostedForest:
                 growth = Growth(Gradients(history, shape.lattice), *tools)
                 tree = _grown(shape, bridge, growth)
             again = number >= shape.first and shape.n_corrections > 0
-            history = history.then(BoostedMove(number, tree[0], tree[1], again))
+            history = history.then(BoostedMove(len(history.moves), *tree[:2], again))
             grown.append(tree)
         grown, history = corrected(shape, bridge, history, grown)
         heaps, steps, sizes = zip(*grown, strict=True)

@@ -20,6 +20,7 @@ from dpforest.trees.boosted import learner as module
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.model import BoostedModel
 from dpforest.trees.boosted.plan import OWNER, Role
+from dpforest.trees.boosted.queries import LeafSums
 from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize, PureSettings
 from dpforest.trees.curves.in_turn import plan as in_turn_plan
 from dpforest.trees.curves.in_turn.settings import InTurnSettings
@@ -276,6 +277,23 @@ def test_a_model_without_curves_is_stored_as_it_ever_was(facts_of, table_of, tra
     facts = facts_of(CODES, 2, 5000.0)
     made = trained_by(SMALL, facts, table_of(facts, 100), LearnerBudget(Fraction(2), DELTA))
     assert made.model.code_values is None and "code_values" not in made.model.to_data()
+
+
+def test_a_chunk_that_was_elsewhere_for_some_trees_counts_as_a_new_one(run, monkeypatch):
+    once = InTurnSettings(cycles=1, max_bins=9)
+    learner = BoostedForest(replace(SETTINGS, fixed_size=BoostedSize(3, D + 3), curves=once))
+    left, differ, count = [], [], LeafSums.count
+
+    def both(query, chunk):
+        left.append(Chunk(chunk.table))  # the first one is left behind after the first tree
+        found = count(query, chunk)
+        if len(left) == 1 or len(left) > D + 1:
+            differ.append(not np.array_equal(found, count(query, left[0])))
+        return found
+
+    monkeypatch.setattr(LeafSums, "count", both)
+    run(learner=learner)
+    assert len(differ) == 3 and not any(differ)
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
