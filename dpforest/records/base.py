@@ -95,11 +95,15 @@ class Chunk:
     kept : dict
         Results that queries computed from these records and may need again. Each can be computed
         anew from the records and released values, so a chunk may be lost.
+    room : int or None
+        Bytes for what queries could do without and keep to save time; None where nobody has to
+        count them.
     """
 
     table: Table
     first: int = 0
     kept: dict[str, Any] = field(default_factory=dict)
+    room: int | None = None
 
     def __repr__(self) -> str:
         """Nothing of the records: it may stand in a log."""
@@ -205,7 +209,8 @@ class MappedQuery:
         """Counts of a chunk."""
         mapped = chunk.kept.get("mapped")
         if mapped is None or mapped[0] != self.mapping:
-            mapped = self.mapping, Chunk(each_mapped(self.mapping, chunk), chunk.first)
+            table = each_mapped(self.mapping, chunk)
+            mapped = self.mapping, Chunk(table, chunk.first, room=chunk.room)
             chunk.kept["mapped"] = mapped
         return self.query.count(mapped[1])
 

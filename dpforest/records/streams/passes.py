@@ -156,7 +156,7 @@ class StreamedRecords(RecordsInPasses):
             if number < len(self._kept):
                 chunk = self._kept[number]
             else:
-                chunk = Chunk(self._encoded(batch), first)
+                chunk = Chunk(self._encoded(batch), first, room=0)
                 if self._n_batches is None:  # what was kept in the first pass stays, and no more
                     self._keep(chunk, number)
                 # What is not kept has to be the same in every pass.
@@ -183,6 +183,8 @@ class StreamedRecords(RecordsInPasses):
                 size += taken[-1].table.n_records
             self._kept.append(taken[0] if len(taken) == 1 else _joined(taken))
         self._n_batches = len(self._kept)
+        for chunk in self._kept:
+            chunk.room = self._room // self._n_batches
 
     def _batches(self) -> Iterator[Batch]:
         """Batches of a pass; what reads them may quote a value where it fails."""

@@ -34,7 +34,7 @@ from dpforest.trees.scored.kernels.bin_counts import count_bins
 from dpforest.trees.scored.queries import Move
 
 _BINS, _NODES, _LEAVES = "listed bins", "nodes", "leaves"
-#: Bytes of the leaves that are kept of a chunk's records, at most.
+#: Bytes of the leaves that are kept of a chunk's records, with their trees' splits, at most.
 _MOST_KEPT = 2**28
 
 
@@ -88,7 +88,8 @@ def leaves_of(chunk: Chunk, number: int, heap: Heap, keep: bool) -> NDArray[np.u
         else:
             rows = np.arange(leaves.size, dtype=np.int32)
             route_records(chunk.table.codes, rows, *heap, depth, leaves)
-        if keep and (len(kept) + 1) * leaves.nbytes <= _MOST_KEPT:
+        room = _MOST_KEPT if chunk.room is None else min(chunk.room, _MOST_KEPT)
+        if keep and (len(kept) + 1) * (len(key) + leaves.nbytes) <= room:
             kept[key] = leaves
     return leaves
 

@@ -34,6 +34,8 @@ def arrays_of(held) -> dict[int, int]:
     if hasattr(held, "kept"):
         table = held.table
         held = [table.codes, table.labels, table.targets, *held.kept.values()]
+    if isinstance(held, dict):
+        held = list(held.values())
     parts = [arrays_of(part) for part in held] if isinstance(held, (list, tuple)) else []
     return {address: size for part in parts for address, size in part.items()}
 
@@ -97,6 +99,7 @@ def test_chunks_that_are_all_kept_become_few_and_hold_the_same_records(n_threads
     before = records._sum(Codes())
     assert [chunk.table.n_records for chunk in records._kept] == sizes
     assert np.array_equal(records._sum(Codes()), before) and before.all()
+    assert N < sum(chunk.room for chunk in records._kept) < 2**20 - N * (2 * 2 + 24 * 2)
     labels = np.concatenate([chunk.table.labels for chunk in records._kept])
     assert labels.size == N and len(set(labels)) == (n_classes or 1)
     targets = [chunk.table.targets for chunk in records._kept]
@@ -109,4 +112,5 @@ def test_chunks_of_which_one_is_not_kept_stay_as_they_are():
     before = records._sum(Codes())
     assert 1 < len(records._kept) < N // BATCH
     assert {chunk.table.n_records for chunk in records._kept} == {BATCH}
+    assert {chunk.room for chunk in records._kept} == {0}, "all that there is may be others' by now"
     assert np.array_equal(records._sum(Codes()), before)

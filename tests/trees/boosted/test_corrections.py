@@ -129,7 +129,7 @@ def test_levels_of_leaves_are_their_sums_and_variances_add_up():
     assert [sums.shape[0] for sums, _ in levels_of_leaves(leaves[:2], 1.0)] == [2]
 
 
-@pytest.mark.parametrize("most", [queries._MOST_KEPT, 3 * 2 * 300, 0])
+@pytest.mark.parametrize("most", [queries._MOST_KEPT, 3 * (2 * 300 + 7 * 20), 0])
 def test_what_a_chunk_keeps_changes_no_correction(facts_of, table_of, most, monkeypatch):
     monkeypatch.setattr(queries, "_MOST_KEPT", most)  # leaves of all trees, of three, and of none
     facts, differ = facts_of([-3, 20, 9], 4), []
