@@ -17,7 +17,7 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import VotingClassifier
 from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, cross_val_score
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer, StandardScaler
 from sklearn.utils.validation import has_fit_parameter
@@ -213,6 +213,19 @@ def test_a_forest_that_selects_features_for_later_steps():
     with pytest.warns(PrivacyLeakWarning, match="standardscaler"):
         earlier = make_pipeline(StandardScaler(), SelectFromModel(inner), Foreign()).fit(X, y)
     assert_void(earlier[1].estimator_, "standardscaler")
+
+
+def test_a_threshold_for_a_fitted_forest_pays_a_second_time_unless_it_is_frozen():
+    """As the five-minute start says."""
+    shared = BudgetAccountant(3)
+    fitted = forest(accountant=shared).fit(X, y)
+    cut = {"threshold": 0.15, "pos_label": "yes"}
+    kept = FixedThresholdClassifier(FrozenEstimator(fitted), **cut).fit(X, y)
+    assert shared.spent.epsilon == 1.0 and check_pipeline(kept) == ()
+    assert_holds(kept.estimator_.estimator)
+    assert set(kept.predict(X)) <= {"no", "yes"}
+    FixedThresholdClassifier(fitted, **cut).fit(X, y)
+    assert shared.spent.epsilon == 2.0
 
 
 def test_a_pipeline_with_a_cache(tmp_path):
