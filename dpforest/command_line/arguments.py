@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NoReturn
 
 #: How a command is told that a file is its standard output.
 _STDOUT = "-"
@@ -34,6 +34,13 @@ class Arguments(argparse.ArgumentParser):
         if args is not None and self._subparsers is None:
             self._refuse_unknown(args)
         return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse words, and name the commands where none was written; see ``argparse``."""
+        if self._subparsers is not None and message.endswith("required: command"):
+            known = self._subparsers._group_actions[0].choices or ()
+            message += f". Write one of {', '.join(known)}"
+        super().error(message)
 
     def _refuse_unknown(self, words: Sequence[str]) -> None:
         """Name an unknown option before argparse asks for others, with the one that is near."""

@@ -31,6 +31,8 @@ def refused(ask, line, capsys):
         ("ledger status --led x", "Write --ledger"),
         ("ledger status --actor ana", "Write --as"),
         ("demo --eps 1", "Write --epsilon"),
+        ("report", "are required: command. Write one of show, verify, diff\n"),
+        ("domain", "Write one of draft, confirm, check, diff\n"),
         ("domain draft stays.csv --target back --output -", "- stands for no file here"),
         ("domain confirm draft.json --by me --output -", "- stands for no file here"),
         ("fit stays.csv --target back --domain domain.json --epsilon 1 --output -", "Name one"),
