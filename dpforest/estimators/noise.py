@@ -34,8 +34,8 @@ _FLAT = 1e-18
 _FROM_A_FILE = (
     "a model that was read from a file keeps what predicts, not what got noise, so figures may be "
     "of noise alone",
-    "Ask the fitted object, or a pickle of it, and keep its explanation; with curves at once that "
-    "has no errors either",
+    "Ask the fitted object, or a pickle of it, and keep its explanation; where all curves were "
+    "learnt at once that has no errors either",
 )
 _OF_A_MINIMUM = (
     "curves of all features are one noisy minimum, and how far its noise moves them depends on "

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from dpforest import BudgetLedger
+from dpforest import BudgetExceeded, BudgetLedger, PrivateForestClassifier
 from dpforest.__main__ import main
+from dpforest.datasets import load_adult
 from dpforest.ledger.command_line import COMMANDS, EXIT_CODES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,6 +90,20 @@ def test_the_page_does_what_it_says(ran):
     assert (folder / "reserve.txt").read_text().strip() in begun
     assert names["ten"].fits == 10 and names["ten"].cap == (Fraction("1.66"), Fraction(1, 10**5))
     assert (folder / "olga.key").stat().st_mode & 0o77 == 0
+
+
+def test_a_fit_of_the_whole_cap_is_refused_with_the_epsilon_that_the_page_names(tmp_path):
+    pytest.importorskip("dp_accounting")
+    domain = load_adult().domain
+    with BudgetLedger.open(f"sqlite:///{tmp_path}/whole.ledger", actor="o", create=True) as book:
+        book.register("whole", domain=domain, epsilon=1, delta=1e-6)
+        whole = PrivateForestClassifier(
+            epsilon=1, delta=1e-6, domain=domain, accountant=book.accountant("whole")
+        )
+        with pytest.raises(BudgetExceeded) as refusal:
+            whole.fit([], [])  # refused before it would be looked at
+    named = re.findall(r"The refusal names an ε to try, here ([\d.]+);", PAGE)
+    assert [f"try epsilon = {figure}:" in str(refusal.value) for figure in named] == [True]
 
 
 def test_commands_and_codes_in_the_tables_are_those_of_the_program():
