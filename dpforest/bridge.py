@@ -34,6 +34,7 @@ from dpforest.accounting.events import (
     GeometricNoise,
     ObjectivePerturbation,
     PermuteAndFlipSelection,
+    ZeroSumGeometricNoise,
 )
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.lists import ESTIMATION, SIDES, STRUCTURE, grant_steps
@@ -47,6 +48,7 @@ from dpforest.mechanisms.objective import Calibration, ClippedLosses, release_mi
 from dpforest.mechanisms.row_words import RowWords
 from dpforest.mechanisms.selection import select_exponential, select_permute_and_flip
 from dpforest.mechanisms.streamed import Envelope, Family, select_exponential_streamed
+from dpforest.mechanisms.zero_sum_noise import add_zero_sum_geometric_noise
 from dpforest.observation import observe_count, observed
 from dpforest.records.base import (
     MappedRecords,
@@ -195,6 +197,8 @@ class Sealed(Generic[T]):
             counts = _for_noise(part.counts(reveal(self.__secret)))
         if isinstance(grant.event, GeometricNoise):
             return Released(add_geometric_noise(counts, grant, self.__words(role)))
+        if isinstance(grant.event, ZeroSumGeometricNoise):
+            return Released(add_zero_sum_geometric_noise(counts, grant, self.__words(role)))
         return Released(add_discrete_gaussian_noise(counts, grant, self.__words(role)))
 
     def chosen(self, role: str, score: Score[T]) -> NDArray[np.int64]:
@@ -291,6 +295,8 @@ def _covers(event: Event, moved: Sensitivity | Fraction | Objective[Any] | None)
     if isinstance(moved, Sensitivity):
         if isinstance(event, GeometricNoise):
             return event.l1_sensitivity >= moved.l1
+        if isinstance(event, ZeroSumGeometricNoise):
+            return event.columns == moved.zero_sum and event.l1_sensitivity >= moved.l1
         if isinstance(event, DiscreteGaussianNoise):
             return event.l2_sensitivity_squared >= moved.l2_squared
         return False

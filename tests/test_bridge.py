@@ -19,6 +19,7 @@ from dpforest.accounting import (
     ExponentialSelection,
     GeometricNoise,
     PermuteAndFlipSelection,
+    ZeroSumGeometricNoise,
 )
 from dpforest.accounting.events import ObjectivePerturbation
 from dpforest.accounting.lists import ESTIMATION, STRUCTURE, Price, open_list
@@ -310,6 +311,13 @@ HALF = F(1, 2)
         (GeometricNoise(F(1), F(2)), Sensitivity(F(2), F(4)), True),
         (GeometricNoise(F(1), F(2)), Sensitivity(F(1), F(4)), True),
         (GeometricNoise(F(1), F(2)), Sensitivity(F(5, 2), F(4)), False),
+        # Noise that adds up to nothing is for what does so over just as many columns.
+        (ZeroSumGeometricNoise(F(1), F(2), 3), Sensitivity(F(2), F(4), 3), True),
+        (ZeroSumGeometricNoise(F(1), F(2), 3), Sensitivity(F(5, 2), F(4), 3), False),
+        (ZeroSumGeometricNoise(F(1), F(2), 3), Sensitivity(F(2), F(4)), False),
+        (ZeroSumGeometricNoise(F(1), F(2), 3), Sensitivity(F(2), F(4), 4), False),
+        (ZeroSumGeometricNoise(F(1), F(2), 3), Sensitivity(F(2), F(4), 2), False),
+        (GeometricNoise(F(1), F(2)), Sensitivity(F(2), F(4), 3), True),
         (DiscreteGaussianNoise(F(1), F(4)), Sensitivity(F(9), F(4)), True),
         (DiscreteGaussianNoise(F(1), F(4)), Sensitivity(F(1), F(4) + F(1, 10**9)), False),
         (ExponentialSelection(F(1), HALF), HALF, True),
@@ -389,14 +397,23 @@ def test_nobody_gives_a_score_another_range_or_another_unit(score):
 
 def test_noise_is_the_one_that_was_paid_for():
     from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
+    from dpforest.mechanisms.zero_sum_noise import add_zero_sum_geometric_noise
 
-    for event, add in ((COUNT, add_geometric_noise), (GAUSS, add_discrete_gaussian_noise)):
+    balanced = Sensitivity(F(4), F(6), 2)
+    for event, add, asked in (
+        (COUNT, add_geometric_noise, counts(4, 2)),
+        (GAUSS, add_discrete_gaussian_noise, counts(4, 2)),
+        (
+            ZeroSumGeometricNoise(F(1, 10), F(4), 2),
+            add_zero_sum_geometric_noise,
+            replace(counts(4, 2), sensitivity=balanced),
+        ),
+    ):
         rounds = once("a", Release("n", event, cells=4))
-        found = bridge_of(rounds, source=SeededSource(3)).ask(counts(4, 2), "n").noised("n")
+        found = bridge_of(rounds, source=SeededSource(3)).ask(asked, "n").noised("n")
         grant = BudgetAccountant(50, F(1, 10**6)).request(event, role="n", cells=4)
-        assert np.array_equal(
-            found, add(counts(4, 2).counts, grant, SeededSource(3).spawn("release", "n"))
-        )
+        expected = add(asked.counts, grant, SeededSource(3).spawn("release", "n"))
+        assert np.array_equal(found, expected)
 
 
 @pytest.mark.parametrize("kind", [ExponentialSelection, PermuteAndFlipSelection])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         GeometricNoise,
         ObjectivePerturbation,
         PermuteAndFlipSelection,
+        ZeroSumGeometricNoise,
     )
     from dpforest.accounting.fits import DetachedAccountant
     from dpforest.accounting.frozen_ledger import FrozenLedger
@@ -44,6 +45,7 @@ _HOMES = {
     "PrivacyLoss": "dpforest.accounting.losses",
     "Request": "dpforest.accounting.scopes",
     "ScopeRecord": "dpforest.accounting.ledger",
+    "ZeroSumGeometricNoise": "dpforest.accounting.events",
 }
 
 __all__ = [
@@ -63,6 +65,7 @@ __all__ = [
     "PrivacyLoss",
     "Request",
     "ScopeRecord",
+    "ZeroSumGeometricNoise",
 ]
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

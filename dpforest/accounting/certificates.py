@@ -43,6 +43,7 @@ from dpforest.accounting.events import (
     GeometricNoise,
     ObjectivePerturbation,
     PermuteAndFlipSelection,
+    ZeroSumGeometricNoise,
 )
 from dpforest.accounting.loss_curves import curve_range, curve_work, selections_curve
 from dpforest.accounting.losses import ZERO, Amount, PrivacyLoss
@@ -73,7 +74,12 @@ _MOST_PURE_ATOMS = 4096
 #: second. Boosted forests of some 10,000,000 records come near; longer plans add up in rho.
 MOST_WORK = 2**24
 
-_PURE = (GeometricNoise, ObjectivePerturbation, PermuteAndFlipSelection)
+_PURE = (
+    GeometricNoise,
+    ObjectivePerturbation,
+    PermuteAndFlipSelection,
+    ZeroSumGeometricNoise,
+)
 
 
 @dataclass(frozen=True, slots=True)

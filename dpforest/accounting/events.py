@@ -54,6 +54,15 @@ class Event:
         raise AssertionError(f"{self.mechanism} adds no noise to counts")
 
     @property
+    def zero_sum_variance(self) -> float:
+        """The same of columns that add up to nothing: of noise whose mean over them is taken off.
+
+        They are made to add up to nothing after the release, or, where the mechanism knows of it,
+        by the noise itself.
+        """
+        return self.variance
+
+    @property
     def parameters(self) -> dict[str, str]:
         """Parameters by name, exactly, as text for the ledger."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -132,6 +141,50 @@ class GeometricNoise(Event):
         # Of more than 600 doubles would hold nothing, which no noise has.
         a = min(float(self.epsilon / self.l1_sensitivity), 600.0)
         return 2.0 * math.exp(-a) / math.expm1(-a) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroSumGeometricNoise(Event):
+    """Two-sided geometric noise on rows whose leading columns add up to nothing, with every record.
+
+    P(k) is proportional to exp(-abs(k) epsilon / l1_sensitivity) over all rows k of which the first
+    ``columns`` numbers add up to nothing; epsilon-DP: the K-norm mechanism (Hardt and Talwar 2010)
+    on the lattice of such rows.
+    """
+
+    epsilon: Amount
+    l1_sensitivity: Fraction
+    columns: Fraction
+    mechanism: ClassVar[str] = "two-sided geometric noise that adds up to nothing"
+    positive: ClassVar[tuple[str, ...]] = ("l1_sensitivity", "columns")
+
+    def __post_init__(self) -> None:
+        Event.__post_init__(self)  # a class with slots has no super() here
+        if self.columns < 2 or self.columns.denominator != 1:
+            raise ParameterError(
+                "columns", self.columns, "must be a whole number of at least 2", "Count them"
+            )
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        return PrivacyLoss.pure(self.epsilon)
+
+    @property
+    def variance(self) -> float:
+        """Of the other columns, which have geometric noise."""
+        return GeometricNoise(self.epsilon, self.l1_sensitivity).variance
+
+    @property
+    def zero_sum_variance(self) -> float:
+        """Less than ``variance`` by the factor (2 n - 1) / (2 (n + 1)) for n columns.
+
+        Of Laplace noise t, whose characteristic function is 1 / (1 + u^2), the second moment given
+        that n of them add up to nothing is (n - 1) times the integral of (d/du 1 / (1 + u^2))^2 (1
+        + u^2)^(2 - n), over that of (1 + u^2)^-n: (n - 1) (2 n - 1) / (n (n + 1)). Independent
+        noise less its mean has 2 (n - 1) / n. Geometric noise of few steps has less.
+        """
+        n = float(self.columns)
+        return self.variance * (2.0 * n - 1.0) / (2.0 * (n + 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +277,7 @@ EVENTS: dict[str, type[Event]] = {
         GeometricNoise,
         ObjectivePerturbation,
         PermuteAndFlipSelection,
+        ZeroSumGeometricNoise,
     )
 }
 

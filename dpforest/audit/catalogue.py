@@ -22,6 +22,7 @@ from dpforest.accounting.events import (
     GeometricNoise,
     ObjectivePerturbation,
     PermuteAndFlipSelection,
+    ZeroSumGeometricNoise,
 )
 from dpforest.accounting.releases import Plan
 from dpforest.audit.neighbours import DatasetPair
@@ -41,6 +42,7 @@ from dpforest.mechanisms.objective import (
 )
 from dpforest.mechanisms.selection import select_exponential, select_permute_and_flip
 from dpforest.mechanisms.streamed import Envelope, StreamedBlocks, select_exponential_streamed
+from dpforest.mechanisms.zero_sum_noise import add_zero_sum_geometric_noise
 from dpforest.trees.multinomial.criteria import CRITERIA
 from dpforest.trees.multinomial.plan import ForestShape, TreeEvents, forest_plan
 from dpforest.trees.multinomial.queries import LabelByCount, LabelByFrequency
@@ -178,6 +180,22 @@ def _leaf_parts() -> list[AuditPart]:
         )
         for name, mechanism, event, epsilon, delta in rules
     ]  # fmt: skip
+
+
+def zero_sum_release(labels: Any, runs: int) -> NDArray[np.int64]:
+    """Sums of residuals in thirds of three classes that are equally likely, at epsilon 1."""
+    counts = class_counts(labels, runs, 3)
+    sums = 3 * counts - counts.sum(axis=1, keepdims=True)
+    # A record adds 2, -1 and -1.
+    event = ZeroSumGeometricNoise(_ONE, Fraction(4), Fraction(3))
+    grant = BudgetAccountant._unlimited().request(event, role="audit", cells=runs)
+    return add_zero_sum_geometric_noise(sums, grant, SystemSource())
+
+
+def _zero_sum_parts() -> list[AuditPart]:
+    subject = Batched(zero_sum_release, "geometric noise that adds up to nothing")
+    covers = (add_zero_sum_geometric_noise.__name__,)
+    return [AuditPart(subject.name, subject, LEAF_PAIRS, 1.0, covers)]
 
 
 def _unit_parts() -> list[AuditPart]:
@@ -373,5 +391,6 @@ def _tree_parts() -> list[AuditPart]:
 def mechanism_parts() -> tuple[AuditPart, ...]:
     """Every mechanism alone, and one-split trees made of them."""
     return (
-        *_leaf_parts(), *_unit_parts(), *_selection_parts(), *_minimum_parts(), *_tree_parts()
+        *_leaf_parts(), *_unit_parts(), *_zero_sum_parts(), *_selection_parts(),
+        *_minimum_parts(), *_tree_parts()
     )  # fmt: skip

@@ -195,6 +195,7 @@ def estimator_parts() -> tuple[AuditPart, ...]:
         *parts,
         estimator_part(PrivateForestClassifier, three, label="three classes", strategy="one_shot"),
         estimator_part(PrivateForestClassifier, three, label="three classes", strategy="boosted"),
+        estimator_part(PrivateForestClassifier, three, label="three classes", strategy="refitted"),
         estimator_part(
             PrivateForestClassifier, three, label="three classes", strategy="boosted", delta=DELTA
         ),

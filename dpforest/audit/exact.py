@@ -24,6 +24,7 @@ from dpforest.audit.exact_parts import (
     check_label,
     check_residual_sums,
     check_sides,
+    check_zero_sum_geometric,
 )
 from dpforest.audit.laws import Law, exponential_law, product_law, worst_loss
 from dpforest.audit.one_split import many_roots
@@ -227,7 +228,8 @@ def exact_checks() -> tuple[ExactCheck, ...]:
     checks = [
         check_label(rule) for rule in ("count_label", "count_label_permute_and_flip", "label")
     ]
-    checks += [check_geometric(), check_discrete_gaussian(), check_sides()]
+    checks += [check_geometric(), check_zero_sum_geometric()]
+    checks += [check_discrete_gaussian(), check_sides()]
     checks += [check_residual_sums(n_classes) for n_classes in (_K, 3)]
     for criterion in CRITERIA.values():
         name = f"selection, {criterion.name}"

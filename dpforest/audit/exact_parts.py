@@ -21,6 +21,7 @@ from dpforest.audit.laws import (
     permute_and_flip_law,
     product_law,
     worst_loss,
+    zero_sum_law,
 )
 from dpforest.mechanisms.base import exponent
 from dpforest.trees.multinomial.queries import LabelByFrequency
@@ -104,6 +105,27 @@ def check_geometric(epsilon: Fraction = _ONE, largest: int = 30) -> ExactCheck:
     ]
     worst = float(max(losses))
     return ExactCheck("geometric noise", float(epsilon), worst, largest, "any two counts")
+
+
+def check_zero_sum_geometric(epsilon: Fraction = _ONE, columns: int = 3) -> ExactCheck:
+    """A row that adds up to nothing, and all that one record may make of it in an L1 of four.
+
+    All outputs up to 12 are compared; ratios repeat beyond.
+    """
+    moved, a = 4, exponent(epsilon, Fraction(4), _ONE)
+    near, far = range(-moved, moved + 1), range(-12, 13)
+    others = [row for row in _adding_up(near, columns) if 0 < sum(map(abs, row)) <= moved]
+    outputs = _adding_up(far, columns)
+    own = zero_sum_law([0] * columns, a, outputs)
+    losses = [worst_loss(own, zero_sum_law(other, a, outputs)) for other in others]
+    where = f"a record that adds {list(others[losses.index(max(losses))])}"
+    name = "geometric noise that adds up to nothing"
+    return ExactCheck(name, float(epsilon), float(max(losses)), len(others), where)
+
+
+def _adding_up(values: range, columns: int) -> list[tuple[int, ...]]:
+    """Rows that add up to nothing, all numbers but the last from some values."""
+    return [(*row, -sum(row)) for row in product(values, repeat=columns - 1)]
 
 
 def check_discrete_gaussian(variance: int = 9, reach: int = 200) -> ExactCheck:

@@ -58,6 +58,14 @@ def geometric_law(count: int, a: float, outputs: Sequence[int]) -> Law:
         return [top * ratio ** abs(output - count) for output in outputs]
 
 
+def zero_sum_law(counts: Sequence[int], a: float, outputs: Sequence[Sequence[int]]) -> Law:
+    """P of outputs of a row with noise that adds up to nothing, but for a factor that all have."""
+    with decimal.localcontext(decimal.Context(prec=DIGITS)):
+        ratio = (-Decimal(a)).exp()
+        far = [sum(abs(o - n) for o, n in zip(output, counts, strict=True)) for output in outputs]
+        return [ratio**distance for distance in far]
+
+
 def worst_loss(first: Law, second: Law) -> Decimal:
     """Largest absolute log ratio of two laws over outputs; infinite where one is impossible."""
     with decimal.localcontext(decimal.Context(prec=DIGITS)):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dpforest.mechanisms.objective import release_minimum
     from dpforest.mechanisms.selection import select_exponential, select_permute_and_flip
     from dpforest.mechanisms.streamed import select_exponential_streamed
+    from dpforest.mechanisms.zero_sum_noise import add_zero_sum_geometric_noise
 
 _HOMES = {
     "FixedWords": "dpforest.mechanisms.entropy",
@@ -30,6 +31,7 @@ _HOMES = {
     "SystemSource": "dpforest.mechanisms.entropy",
     "add_discrete_gaussian_noise": "dpforest.mechanisms.noise",
     "add_geometric_noise": "dpforest.mechanisms.noise",
+    "add_zero_sum_geometric_noise": "dpforest.mechanisms.zero_sum_noise",
     "make_source": "dpforest.mechanisms.entropy",
     "release_minimum": "dpforest.mechanisms.objective",
     "select_exponential": "dpforest.mechanisms.selection",
@@ -45,6 +47,7 @@ __all__ = [
     "SystemSource",
     "add_discrete_gaussian_noise",
     "add_geometric_noise",
+    "add_zero_sum_geometric_noise",
     "make_source",
     "release_minimum",
     "select_exponential",

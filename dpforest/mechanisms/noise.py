@@ -67,14 +67,13 @@ def add_geometric_noise(
     **Source**: Ghosh, Roughgarden, Sundararajan 2009. **Tests**: tests/mechanisms/test_noise.py
     (twin, chi-square, tails chosen by words, diffprivlib).
     """
-    table = _whole(counts)
+    table = whole_counts(counts)
     require_sensitivity(grant, "l1_sensitivity", 1)
     event = consume(grant, GeometricNoise, cells=_n_cells(table))
     a = exponent(event.epsilon, event.l1_sensitivity, _ONE)
-    if a <= 0.0:
-        raise ParameterError("epsilon", a, "must be positive as a double", "Spend more budget")
-    noise, wide = _two_sided_geometric(table.size, a, source)
-    return _noisy(table, noise, wide)
+    check_exponent(a)
+    noise, wide = geometric_draws(table.size, a, source)
+    return noisy(table, noise, wide)
 
 
 @observed(public_shape)
@@ -118,11 +117,17 @@ def add_discrete_gaussian_noise(
     whatever a is (their Algorithm 3). **Tests**: tests/mechanisms/test_noise.py (twin,
     chi-square, tails chosen by words, words running out).
     """
-    table = _whole(counts)
+    table = whole_counts(counts)
     require_sensitivity(grant, "l2_sensitivity_squared", 1)
     event = consume(grant, DiscreteGaussianNoise, cells=_n_cells(table))
     noise, wide = _discrete_gaussian(table.size, variance(event.sigma_squared), source)
-    return _noisy(table, noise, wide)
+    return noisy(table, noise, wide)
+
+
+def check_exponent(a: float) -> None:
+    """Refuse an exponent under which no noise has a law."""
+    if a <= 0.0:
+        raise ParameterError("epsilon", a, "must be positive as a double", "Spend more budget")
 
 
 def two_sided_geometric(n: int, a: float, source: RandomSource) -> list[int]:
@@ -135,21 +140,21 @@ def two_sided_geometric(n: int, a: float, source: RandomSource) -> list[int]:
         Above 0.
     source : RandomSource
     """
-    noise, wide = _two_sided_geometric(n, a, source)
+    noise, wide = geometric_draws(n, a, source)
     return [wide.get(i, value) for i, value in enumerate(noise.tolist())]
 
 
-def _two_sided_geometric(
+def geometric_draws(
     n: int, a: float, source: RandomSource
 ) -> tuple[NDArray[np.int64], dict[int, int]]:
     """Draw n values; those that doubles do not decide are in the dictionary, by position."""
-    from dpforest.mechanisms.kernels.noise import UNDECIDED, two_sided_geometric_values
+    from dpforest.mechanisms.kernels import noise as kernels
 
     words = source.words(n)
     noise = np.empty(n, dtype=np.int64)
     wide: dict[int, int] = {}
-    if two_sided_geometric_values(a, _geometric_constant(a), words, noise):
-        for i in np.flatnonzero(noise == UNDECIDED):
+    if kernels.two_sided_geometric_values(a, geometric_constant(a), words, noise):
+        for i in np.flatnonzero(noise == kernels.UNDECIDED):
             wide[int(i)] = finish_two_sided_geometric(a, int(words[i]), source)
     return noise, wide
 
@@ -166,7 +171,7 @@ def _discrete_gaussian(
     )
 
     a = 1.0 / math.sqrt(sigma_squared)
-    constant = _geometric_constant(a)
+    constant = geometric_constant(a)
     noise = np.empty(n, dtype=np.int64)
     wide: dict[int, int] = {}
     pending = np.arange(n)
@@ -194,13 +199,13 @@ def discrete_gaussian_gamma(proposal: int, a: float, sigma_squared: float) -> Fr
 
 
 @lru_cache(maxsize=256)
-def _geometric_constant(a: float) -> float:
+def geometric_constant(a: float) -> float:
     """Return ln 2 - ln(1 + e^-a), correctly rounded."""
     with decimal.localcontext(decimal.Context(prec=50, traps=[])):
         return float(Decimal(2).ln() - (1 + (-Decimal(a)).exp()).ln())
 
 
-def _whole(counts: ArrayLike) -> NDArray[np.int64]:
+def whole_counts(counts: ArrayLike) -> NDArray[np.int64]:
     """Counts as int64, by their type alone.
 
     Others would be cut or wrap around, by which one record may move them further than was paid for.
@@ -218,7 +223,7 @@ def _n_cells(table: NDArray[np.int64]) -> int:
     return len(table) if table.ndim == 2 else 1
 
 
-def _noisy(
+def noisy(
     table: NDArray[np.int64], noise: NDArray[np.int64], wide: dict[int, int]
 ) -> NDArray[np.int64]:
     """Add the noise; draws from the slow path may exceed an int64, so theirs are added in ints."""

@@ -77,10 +77,14 @@ class Sensitivity:
     ----------
     l1, l2_squared : Fraction
         Of the whole array; of one of the alternatives where there are several.
+    zero_sum : int
+        So many leading columns of every row add up to nothing for each record; 0 where nobody
+        says so.
     """
 
     l1: Fraction
     l2_squared: Fraction
+    zero_sum: int = 0
 
 
 @dataclass(slots=True, eq=False)

@@ -47,6 +47,7 @@ _PRICES = {
     "exponential mechanism": "ε as requested; ρ = ε²/8 (it is ε-bounded-range)",
     "permute-and-flip": "ε as requested; ρ = ε²/2",
     "two-sided geometric noise": "ε as requested; ρ = ε²/2",
+    "two-sided geometric noise that adds up to nothing": "ε as requested; ρ = ε²/2",
     "discrete Gaussian noise": "no finite ε; ρ = l2 sensitivity squared / (2 · sigma squared)",
     "objective perturbation": "ε as requested; ρ = ε²/2",
     "external": "ε and δ as its source says; ρ = ε²/2 where δ = 0, else none",

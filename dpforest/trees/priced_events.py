@@ -9,13 +9,14 @@ from dpforest.accounting.events import (
     ExponentialSelection,
     GeometricNoise,
     PermuteAndFlipSelection,
+    ZeroSumGeometricNoise,
 )
 from dpforest.accounting.rationals import sqrt_in_steps
 from dpforest.accounting.releases import priced_noise
 from dpforest.records.base import Sensitivity
 
 #: Noise on counts, in either currency.
-CountNoise = GeometricNoise | DiscreteGaussianNoise
+CountNoise = GeometricNoise | ZeroSumGeometricNoise | DiscreteGaussianNoise
 #: Steps of a selection's epsilon, which is the root of its share of rho, rounded down.
 _ROOT_SCALE = 2**40
 
@@ -23,11 +24,21 @@ _ROOT_SCALE = 2**40
 def count_noise(sensitivity: Sensitivity, share: Fraction, pure: bool) -> CountNoise:
     """Noise that costs at most a share: of epsilon where it is pure, else of rho.
 
-    A variance is rounded up.
+    A variance is rounded up. Pure noise adds up to nothing where what it goes on does; Gaussian
+    noise would have no less variance for it than it has when its mean is taken off.
     """
+    if pure and sensitivity.zero_sum:
+        return ZeroSumGeometricNoise(share, sensitivity.l1, Fraction(sensitivity.zero_sum))
     if pure:
         return GeometricNoise(share, sensitivity.l1)
     return priced_noise(sensitivity.l2_squared, share)
+
+
+def noise_name(sensitivity: Sensitivity, pure: bool) -> str:
+    """Word for the noise of `count_noise`, for a plan in words."""
+    if not pure:
+        return "discrete Gaussian"
+    return "zero-sum geometric" if sensitivity.zero_sum else "geometric"
 
 
 def selection_event(

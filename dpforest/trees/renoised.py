@@ -60,7 +60,7 @@ class Renoising:
         values = released.values.astype(np.float64)
         if self.generator is None or not released.variance:
             return values
-        values += released.variance**0.5 * self.generator.normal(size=values.shape)
+        values += released.noise(self.generator)
         before = self.before[place]
         if sums is not None and before is not None and self.population is not None:
             values += self.population.weight * (sums - before)

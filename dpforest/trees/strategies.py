@@ -105,9 +105,12 @@ PURE_BOOSTED_SIGNAL_OF_CURVES = 1800.0
 #: two: drawn splits part categories off one by one. The second is that of streams, which have no
 #: rules.
 PURE_BOOSTED_SIGNAL_OF_MANY, PURE_BOOSTED_SIGNAL_OF_MANY_STREAMED = 80_000.0, 60_000.0
-#: That from which refitted forests pass rules of three classes, and of more than `MANY_CLASSES`. Of
-#: those between rules have as many leaves as say something, and hold until boosted ones pass them.
-PURE_REFITTED_SIGNAL_OF_THREE, PURE_REFITTED_SIGNAL_OF_VERY_MANY = 12_000.0, 25_000.0
+#: That from which refitted forests pass rules of three classes; later where a share of
+#: `BOOSTED_NUMBERS` of the features is ordered, since rules cut numbers better than random trees.
+PURE_REFITTED_SIGNAL_OF_THREE, PURE_REFITTED_SIGNAL_OF_THREE_ORDERED = 5000.0, 12_000.0
+#: The same of more than `MANY_CLASSES`. Of those between rules have as many leaves as say
+#: something, and hold until boosted ones pass them.
+PURE_REFITTED_SIGNAL_OF_VERY_MANY = 25_000.0
 #: R from which boosted forests pass all others where rules can't be had: in regressions, and in
 #: streams of two classes and many features that are nearly all ordered.
 PURE_BOOSTED_SIGNAL_WITHOUT_RULES = 10_000.0
@@ -251,7 +254,8 @@ def _pure_refitted_signal(facts: TableFacts) -> float:
     if facts.n_classes == 2:
         return PURE_REFITTED_SIGNAL
     if facts.n_classes == 3:
-        return PURE_REFITTED_SIGNAL_OF_THREE
+        numbers = float(facts.ordered.mean()) >= BOOSTED_NUMBERS
+        return PURE_REFITTED_SIGNAL_OF_THREE_ORDERED if numbers else PURE_REFITTED_SIGNAL_OF_THREE
     many = facts.n_classes > MANY_CLASSES
     return PURE_REFITTED_SIGNAL_OF_VERY_MANY if many else _pure_boosted_signal(facts)
 

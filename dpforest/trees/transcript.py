@@ -24,11 +24,39 @@ STRUCTURE_ROLES = frozenset({QUANTILES_ROLE})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Noised:
-    """Released numbers, the variance of the noise on each, and their role; all are public."""
+    """Released numbers, the noise on them, and their role; all are public.
+
+    Attributes
+    ----------
+    values : ndarray
+    variance : float
+        Of the noise on a number.
+    role : str
+    zero_sum, zero_sum_variance
+        So many leading columns have noise that adds up to nothing: as if of that variance, less
+        its mean over them. None where that is 0.
+    """
 
     values: NDArray[Any]
     variance: float
     role: str = ""
+    zero_sum: int = 0
+    zero_sum_variance: float = 0.0
+
+    @classmethod
+    def of(cls, values: NDArray[Any], event: Any, role: str) -> Noised:
+        """Numbers with the noise of an event."""
+        columns = int(getattr(event, "columns", 0))
+        return cls(values, float(event.variance), role, columns, float(event.zero_sum_variance))
+
+    def noise(self, generator: np.random.Generator) -> NDArray[np.float64]:
+        """Normal noise of the same variances, in the shape of the values."""
+        noise = self.variance**0.5 * generator.normal(size=self.values.shape)
+        if self.zero_sum:
+            shape = self.values.shape[0], self.zero_sum
+            own = self.zero_sum_variance**0.5 * generator.normal(size=shape)
+            noise[:, : self.zero_sum] = own - own.mean(axis=1, keepdims=True)
+        return noise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,9 +145,13 @@ class RecordedSealed:
     def noised(self, role: str, part: Any = None) -> Any:
         """As the sealed count."""
         released = self.sealed.noised(role, part)
-        variance = 0.0 if role in STRUCTURE_ROLES else float(self.bridge.event(role).variance)
-        self.answers.append(("noised", Noised(released, variance, role)))
+        bare = role in STRUCTURE_ROLES
+        noised = Noised(released, 0.0, role) if bare else self._noised(released, role)
+        self.answers.append(("noised", noised))
         return released
+
+    def _noised(self, released: Any, role: str) -> Noised:
+        return Noised.of(released, self.bridge.event(role), role)
 
     def chosen(self, role: str, score: Any) -> Any:
         """As the sealed count."""

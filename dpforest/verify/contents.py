@@ -13,7 +13,11 @@ from pydantic import BaseModel
 
 from dpforest.accounting.bounds import replace_one_price
 from dpforest.accounting.conversion import LIBRARY, MEANS, conversion_method
-from dpforest.accounting.events import ObjectivePerturbation, read_event
+from dpforest.accounting.events import (
+    ObjectivePerturbation,
+    ZeroSumGeometricNoise,
+    read_event,
+)
 from dpforest.accounting.fits import DIFFPRIVLIB, OWN_BUDGET
 from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.ledger_check import is_within, place_problems
@@ -103,6 +107,7 @@ def _remade_problems(record: PrivacyReport) -> Iterator[str]:
     least = min(claims, key=lambda claim: claim[0].epsilon)  # a list may have been made there
     yield from listing_problems(facts, least[0])
     yield from _minimum_problems(record)
+    yield from _zero_sum_problems(record)
     yield from _ceiling_problems(record)
     yield from _external_problems(record)
 
@@ -138,6 +143,15 @@ def _minimum_problems(record: PrivacyReport) -> Iterator[str]:
         event = read_event(entry.mechanism, entry.parameters)
         if isinstance(event, ObjectivePerturbation) and not _is_of_a_release(event, blocks):
             yield f"entry {entry.index} is a minimum that no mechanism releases"
+
+
+def _zero_sum_problems(record: PrivacyReport) -> Iterator[str]:
+    """Noise that adds up to nothing over other columns than the classes; its loss tells nothing."""
+    n_classes = len((record.domain.get("classes") or {}).get("labels") or ())
+    for entry in chain.from_iterable(scope.entries for scope in record.composition.walk()):
+        event = read_event(entry.mechanism, entry.parameters)
+        if isinstance(event, ZeroSumGeometricNoise) and event.columns != n_classes:
+            yield f"entry {entry.index} has noise that adds up to nothing over other columns"
 
 
 def _is_of_a_release(event: ObjectivePerturbation, blocks: int) -> bool:

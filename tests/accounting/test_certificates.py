@@ -32,6 +32,7 @@ from dpforest.accounting.events import (
     GeometricNoise,
     ObjectivePerturbation,
     PermuteAndFlipSelection,
+    ZeroSumGeometricNoise,
 )
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.exceptions import ParameterError
@@ -199,6 +200,7 @@ class TestMixedLists:
             GeometricNoise(F("0.1"), F(1)),
             PermuteAndFlipSelection(F("0.1"), F(1)),
             ObjectivePerturbation(F("0.1"), F("0.02"), F(1, 2), F(1, 4), F(3)),
+            ZeroSumGeometricNoise(F("0.1"), F(4), F(3)),
         ):
             found = epsilon_bound((*self.repeats, Repeat((event,))), MILLIONTH)
             assert gaussian_alone < found < gaussian_alone + F("0.1")

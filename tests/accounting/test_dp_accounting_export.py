@@ -17,6 +17,7 @@ from dpforest.accounting import (
     ObjectivePerturbation,
     PermuteAndFlipSelection,
     PrivacyLoss,
+    ZeroSumGeometricNoise,
 )
 from dpforest.accounting.conversion import epsilon_of_rho
 from dpforest.accounting.dp_accounting_export import to_dp_event
@@ -42,6 +43,7 @@ def filled() -> BudgetAccountant:
     accountant.request(DiscreteGaussianNoise(F(90), F(1)), role="d")
     minimum = ObjectivePerturbation(F(1, 8), F(1, 40), F(1, 2), F(1, 4), F(3))
     accountant.request(minimum, role="minimum")
+    accountant.request(ZeroSumGeometricNoise(F(1, 11), F(4), F(3)), role="sums")
     accountant.request(ExponentialSelection(F(0), F(2)), role="nothing")
     cells = accountant.parallel_cells("cells")
     for label, epsilon in (("x", F(1, 5)), ("y", F(1, 4))):
@@ -65,7 +67,7 @@ def test_its_renyi_accountant_agrees_with_our_conversion(library):
 def test_events_come_one_by_one(library):
     event = to_dp_event(filled())
     kinds = [type(part).__name__ for part in event.events]
-    assert kinds == ["ZCDpEvent"] * 5 + ["NoOpDpEvent", "ZCDpEvent"]
+    assert kinds == ["ZCDpEvent"] * 6 + ["NoOpDpEvent", "ZCDpEvent"]
     assert event.events[0].rho == pytest.approx(1 / 72)
 
 

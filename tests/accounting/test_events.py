@@ -18,6 +18,7 @@ from dpforest.accounting import (
     GeometricNoise,
     PermuteAndFlipSelection,
     PrivacyLoss,
+    ZeroSumGeometricNoise,
 )
 from dpforest.accounting.events import ObjectivePerturbation, read_event
 from dpforest.accounting.rationals import to_rational
@@ -32,6 +33,7 @@ MINIMUM = ObjectivePerturbation(F(1, 2), F(1, 10), F(1, 8), F(1, 4), F(3))
         (ExponentialSelection(F(1, 2), F(2)), PrivacyLoss(F(1, 2), F(1, 32))),
         (PermuteAndFlipSelection(F(1, 2), F(2)), PrivacyLoss(F(1, 2), F(1, 8))),
         (GeometricNoise(F(1, 2), F(1)), PrivacyLoss(F(1, 2), F(1, 8))),
+        (ZeroSumGeometricNoise(F(1, 2), F(4), F(3)), PrivacyLoss(F(1, 2), F(1, 8))),
         (DiscreteGaussianNoise(F(8), F(2)), PrivacyLoss(math.inf, F(1, 8))),
         (MINIMUM, PrivacyLoss(F(1, 2), F(1, 8))),
         (ExternalSpend(F(1, 2), F(0), "a mean"), PrivacyLoss(F(1, 2), F(1, 8))),
@@ -121,6 +123,25 @@ def test_parameters_that_are_no_numbers_are_refused(value):
 def test_numbers_that_are_no_finite_ones_are_refused(value):
     with pytest.raises(ParameterError, match="epsilon=.*must be a finite number"):
         ExponentialSelection(value, F(1))
+
+
+@pytest.mark.parametrize("columns", [0, 1, F(5, 2), -3, math.inf])
+def test_rows_that_add_up_to_nothing_have_two_columns_or_more(columns):
+    with pytest.raises(ParameterError, match="columns="):
+        ZeroSumGeometricNoise(F(1), F(4), columns)
+    assert ZeroSumGeometricNoise(F(1), F(4), np.int64(2)).columns == 2
+
+
+@pytest.mark.parametrize("event", [GeometricNoise(F(1), F(2)), DiscreteGaussianNoise(F(9), F(2))])
+def test_other_noise_has_no_less_variance_for_what_adds_up_to_nothing(event):
+    assert event.zero_sum_variance == event.variance
+
+
+def test_noise_that_adds_up_to_nothing_costs_as_much_and_has_less_variance():
+    for columns, part in ((2, F(1, 2)), (3, F(5, 8)), (10, F(19, 22))):
+        event, other = ZeroSumGeometricNoise(F(1), F(4), columns), GeometricNoise(F(1), F(4))
+        assert event.loss == other.loss and event.variance == other.variance
+        assert np.isclose(event.zero_sum_variance / event.variance, float(part))
 
 
 def test_impossible_parameters_are_refused():

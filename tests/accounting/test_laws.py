@@ -28,6 +28,7 @@ from dpforest.accounting import (
     PrivacyLoss,
     Request,
     ScopeRecord,
+    ZeroSumGeometricNoise,
 )
 from dpforest.accounting.certificates import Repeat, certify
 from dpforest.accounting.events import ObjectivePerturbation
@@ -42,6 +43,7 @@ EVENTS = (
     GeometricNoise(F(1, 5), F(1)),
     DiscreteGaussianNoise(F(50), F(1)),
     ObjectivePerturbation(F(1, 6), F(1, 30), F(1, 2), F(1, 4), F(3)),
+    ZeroSumGeometricNoise(F(1, 9), F(4), F(3)),
 )
 
 
@@ -159,6 +161,7 @@ class AtTheRoot:
             PermuteAndFlipSelection(math.inf, F(1)),
             GeometricNoise(math.inf, F(1)),
             ObjectivePerturbation(math.inf, F(1), F(1, 2), F(1, 4), F(3)),
+            ZeroSumGeometricNoise(math.inf, F(4), F(3)),
         ],
         ids=lambda e: e.mechanism,
     )
@@ -174,6 +177,7 @@ class AtTheRoot:
         lambda noise: GeometricNoise(1 / noise, F(1)),
         lambda noise: DiscreteGaussianNoise(noise, F(1)),
         lambda noise: ObjectivePerturbation(1 / noise, F(1, 30), F(1, 2), F(1, 4), F(3)),
+        lambda noise: ZeroSumGeometricNoise(1 / noise, F(4), F(3)),
     ])  # fmt: skip
     def test_more_noise_never_costs_more(self, make):
         losses = [self.spend([EVENTS[0], make(F(noise, 3))]).loss for noise in range(1, 12)]

@@ -18,6 +18,7 @@ from dpforest.accounting import (
     PermuteAndFlipSelection,
     PrivacyLoss,
     ScopeRecord,
+    ZeroSumGeometricNoise,
 )
 from dpforest.accounting.caps import CappedScope, open_capped
 from dpforest.accounting.conversion import rho_of_epsilon
@@ -33,6 +34,7 @@ def every_kind():
     accountant.request(ExternalSpend(F(1, 7), F(0), "a mean"), role="mean")
     minimum = ObjectivePerturbation(F(1, 8), F(1, 40), F(1, 2), F(1, 4), F(3))
     accountant.request(minimum, role="minimum")
+    accountant.request(ZeroSumGeometricNoise(F(1, 11), F(4), F(3)), role="sums")
     with accountant.open_scope("fit", reserve=PrivacyLoss(math.inf, F(10))) as fit:
         cells = fit.parallel_cells("cells")
         for label, epsilon in (("one", F(1, 3)), ("two", F(1, 2))):

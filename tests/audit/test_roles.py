@@ -42,6 +42,7 @@ from dpforest.accounting.events import (
     DiscreteGaussianNoise,
     GeometricNoise,
     ObjectivePerturbation,
+    ZeroSumGeometricNoise,
 )
 from dpforest.audit import estimator_parts
 from dpforest.audit.recording import compare
@@ -64,6 +65,8 @@ REACHED: dict[str, float] = {
     # a centre that lies as far out as may be is rare.
     "node sums, add_geometric_noise": 0.8,
     "residual leaf sums, add_geometric_noise": 0.8,
+    "node sums, add_zero_sum_geometric_noise": 0.8,
+    "residual leaf sums, add_zero_sum_geometric_noise": 0.8,
     "node sums": 0.9,
     "residual leaf sums": 0.9,
     # Of more classes, what is rounded toward zero: a step or two.
@@ -319,6 +322,10 @@ def moved(one: Given, two: Given) -> float:
     """Change of what a mechanism was given, over what one record may change it by."""
     event, a, b = one.grant.event, one.arguments, two.arguments
     assert event == two.grant.event
+    if isinstance(event, ZeroSumGeometricNoise):
+        change = b["counts"] - a["counts"]
+        assert (change[:, : int(event.columns)].sum(axis=1) == 0).all()
+        return float(np.abs(change).sum() / event.l1_sensitivity)
     if isinstance(event, GeometricNoise):
         return float(np.abs(b["counts"] - a["counts"]).sum() / event.l1_sensitivity)
     if isinstance(event, DiscreteGaussianNoise):

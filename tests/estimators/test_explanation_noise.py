@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib import import_module
 from inspect import isclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from dpforest import (
     PrivateForestRegressor,
     RepeatedFitWarning,
 )
+from dpforest.accounting.events import GeometricNoise, ZeroSumGeometricNoise
 from dpforest.estimators.noise import share_as_flat, standard_errors
 from dpforest.exceptions import NoiseUnknownError, ParameterError
 from dpforest.trees.answering import AnsweringQuery
@@ -128,6 +130,18 @@ def test_the_standard_error_of_a_linear_model_is_exact():
 @pytest.mark.parametrize("wrong", [0.5, 2.0])
 def test_noise_of_a_wrong_size_would_be_seen(wrong):
     assert not is_exact(made_error(9.0 * wrong), 9.0)
+
+
+def test_noise_that_adds_up_to_nothing_does_so_when_it_is_made_anew():
+    event = ZeroSumGeometricNoise(Fraction(1, 50), Fraction(4), Fraction(3))
+    noised = Noised.of(np.zeros((20_000, 5), dtype=np.int64), event, "leaf sums")
+    noise = noised.noise(np.random.default_rng(0))
+    assert np.abs(noise[:, :3].sum(axis=1)).max() < 1e-6
+    # A variance of normal noise errs by 1 % here.
+    expected = [event.zero_sum_variance * 2 / 3] * 3 + [event.variance] * 2
+    assert np.allclose(noise.var(axis=0), expected, rtol=0.06)
+    plain = Noised.of(noised.values, GeometricNoise(Fraction(1, 50), Fraction(4)), "leaf sums")
+    assert np.allclose(plain.noise(np.random.default_rng(0)).var(axis=0), event.variance, rtol=0.06)
 
 
 @pytest.mark.parametrize("task", ["classes", "numbers"])

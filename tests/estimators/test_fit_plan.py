@@ -151,6 +151,7 @@ def check_rule_of_boosting(facts, budget):
 
 #: R from which refitted forests come of three classes, and boosted ones of three and eight.
 OF_THREE = 1.5**0.5 * strategies.PURE_REFITTED_SIGNAL_OF_THREE
+OF_THREE_ORDERED = 1.5**0.5 * strategies.PURE_REFITTED_SIGNAL_OF_THREE_ORDERED
 BOOSTED_OF_THREE = 1.5**0.5 * strategies.PURE_BOOSTED_SIGNAL_OF_MANY
 BOOSTED_OF_EIGHT = 2 * strategies.PURE_BOOSTED_SIGNAL_OF_MANY
 #: Classes of which no boosted forest comes in pure epsilon, and R from which refitted ones do.
@@ -203,6 +204,8 @@ def test_boosted_forests_that_begin_with_no_curves_come_later(
     (ABOVE * BOOSTED_OF_EIGHT, 10, 1, 8, "boosted"),
     (BELOW * strategies.PURE_REFITTED_SIGNAL, 11, 6, 2, "rules"),
     (BELOW * OF_THREE, 11, 1, 3, "rules"), (ABOVE * OF_THREE, 11, 1, 3, "refitted"),
+    (BELOW * OF_THREE_ORDERED, 5, 4, 3, "rules"), (ABOVE * OF_THREE_ORDERED, 5, 4, 3, "refitted"),
+    (ABOVE * OF_THREE, 5, 4, 3, "rules"),
     (BELOW * OF_THREE, 3, 2, 3, "rules"), (ABOVE * OF_THREE, 3, 2, 3, "refitted"),
     (BELOW * BOOSTED_OF_THREE, 3, 2, 3, "refitted"), (ABOVE * BOOSTED_OF_THREE, 3, 2, 3, "boosted"),
     (ABOVE * BOOSTED_OF_THREE, 11, 1, 3, "refitted"),
@@ -221,7 +224,7 @@ def test_the_rule_of_a_pure_epsilon(domain, signal, wide, ordered, n_classes, pi
     (ABOVE, ABOVE, 2, "rules"), (BELOW, BELOW, 2, "rules"), (BELOW, ABOVE, 2, "refitted"),
     # Above the limit of boosted forests, too.
     (BELOW, 20.0, 2, "refitted"), (ABOVE, 20.0, 2, "boosted"),
-    (0.9, ABOVE, 3, "rules"), (BELOW, 1.5, 3, "refitted"), (ABOVE, 0.9, 3, "rules"),
+    (0.45, ABOVE, 3, "rules"), (BELOW, 1.5, 3, "refitted"), (ABOVE, 0.4, 3, "rules"),
     (BELOW, 30.0, 8, "refitted"), (ABOVE, 30.0, 8, "boosted"), (0.2, 3.0, 8, "rules"),
     (None, ABOVE, 2, "rules"), (BELOW, 20.0, TOO_MANY, "refitted"),
 ])  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 
 from dpforest.mechanisms.entropy import SystemSource
 from dpforest.mechanisms.kernels import noise as kernels
-from dpforest.mechanisms.noise import _geometric_constant
+from dpforest.mechanisms.noise import geometric_constant
 from dpforest.mechanisms.slow import finish_two_sided_geometric
 
 
@@ -28,7 +28,7 @@ def test_a_word_near_a_boundary_is_decided_as_the_exact_law_says_or_left_open(a,
     places = [boundary(a, m) + step for step in range(-1500, 1500, 7)]
     words = np.array([2 * place for place in places], dtype=np.uint64)
     drawn = np.empty(words.size, dtype=np.int64)
-    kernels.two_sided_geometric_values(a, _geometric_constant(a), words, drawn)
+    kernels.two_sided_geometric_values(a, geometric_constant(a), words, drawn)
     decided = drawn != kernels.UNDECIDED
     for word, value in zip(words[decided].tolist(), drawn[decided].tolist(), strict=True):
         assert value == finish_two_sided_geometric(a, word, SystemSource())

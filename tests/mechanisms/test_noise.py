@@ -19,10 +19,10 @@ from dpforest.mechanisms.base import variance
 from dpforest.mechanisms.entropy import FixedWords, SeededSource, SystemSource
 from dpforest.mechanisms.kernels import noise as kernels
 from dpforest.mechanisms.noise import (
-    _geometric_constant,
     add_discrete_gaussian_noise,
     add_geometric_noise,
     discrete_gaussian_gamma,
+    geometric_constant,
 )
 from dpforest.mechanisms.slow import finish_acceptance, finish_two_sided_geometric
 
@@ -111,8 +111,8 @@ def test_geometric_kernel_compiled_and_not_equals_the_slow_twin(a):
     words = np.append(SeededSource(3).words(300), np.arange(20, dtype=np.uint64))
     words = np.append(words, np.uint64(TOP_WORD) - np.arange(4, dtype=np.uint64))
     compiled, plain = np.empty(words.size, dtype=np.int64), np.empty(words.size, dtype=np.int64)
-    kernels.two_sided_geometric_values(a, _geometric_constant(a), words, compiled)
-    kernels.two_sided_geometric_values.py_func(a, _geometric_constant(a), words, plain)
+    kernels.two_sided_geometric_values(a, geometric_constant(a), words, compiled)
+    kernels.two_sided_geometric_values.py_func(a, geometric_constant(a), words, plain)
     assert np.array_equal(compiled, plain)
     decided = compiled != kernels.UNDECIDED
     assert decided[:300].mean() > 0.9
@@ -131,7 +131,7 @@ def test_gaussian_kernel_compiled_and_not_equals_the_slow_twin(sigma_squared):
         kernels.discrete_gaussian_attempts.py_func,
     ):
         noise, state = np.empty(300, dtype=np.int64), np.empty(300, dtype=np.int64)
-        attempts(sigma_squared, a, _geometric_constant(a), words, noise, state)
+        attempts(sigma_squared, a, geometric_constant(a), words, noise, state)
         results.append((noise, state))
     assert np.array_equal(results[0], results[1])
     noise, state = results[0]
@@ -199,7 +199,7 @@ def test_doubles_decide_no_word_so_near_a_geometric_boundary_that_they_may_err(a
         exact = [place + 1 <= boundary for place in places]
         crossed = [place <= boundary < place + 1 for place in places]
     found = np.empty(words.size, dtype=np.int64)
-    kernels.two_sided_geometric_values(a, _geometric_constant(a), words, found)
+    kernels.two_sided_geometric_values(a, geometric_constant(a), words, found)
     decided = found != kernels.UNDECIDED
     assert not decided[crossed].any()
     assert np.array_equal((found >= m)[decided], np.array(exact)[decided])
@@ -226,7 +226,7 @@ def test_doubles_decide_no_word_so_near_an_acceptance_that_they_may_err(
         crossed = [place <= boundary < place + 1 for place in seconds]
     words = np.array([(2 * middle, second) for second in seconds], dtype=np.uint64)
     noise, state = (np.empty(len(seconds), dtype=np.int64) for _ in range(2))
-    constant = _geometric_constant(a)
+    constant = geometric_constant(a)
     kernels.discrete_gaussian_attempts(sigma_squared, a, constant, words, noise, state)
     assert (noise == k).all()
     decided = state != kernels.OPEN_ACCEPTANCE

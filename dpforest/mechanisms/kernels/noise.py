@@ -86,15 +86,48 @@ def discrete_gaussian_attempts(
         distance = abs(abs(float(k)) - peak)
         gamma = distance * distance / (2.0 * sigma_squared)
         error = _LOG_ERROR + 2.0 * _U * (distance * (peak + distance) / sigma_squared + 4.0 * gamma)
-        word = float(words[i, 1])
-        if word == 0.0:
-            state[i] = OPEN_ACCEPTANCE
+        state[i] = _acceptance(words[i, 1], gamma, error)
+
+
+@kernel()
+def _acceptance(word: np.uint64, gamma: float, error: float) -> int:
+    """Accept with exp(-gamma), where gamma and a logarithm err by at most so much together."""
+    uniform = float(word)
+    if uniform == 0.0:
+        return OPEN_ACCEPTANCE
+    high = -math.log(uniform * 2.0**-64)
+    if high - 1.0 / uniform > gamma + error:
+        return ACCEPTED
+    return REJECTED if high < gamma - error else OPEN_ACCEPTANCE
+
+
+@kernel()
+def zero_sum_attempts(
+    a: float,
+    constant: float,
+    words: NDArray[np.uint64],
+    noise: NDArray[np.int64],
+    state: NDArray[np.int64],
+) -> None:
+    """Make one attempt at each row: all numbers but the last are drawn, which is less their sum.
+
+    It is accepted with exp(-a |last|). ``words`` and ``noise`` have shape (n, C), C >= 2; a row's
+    last word accepts it. ``state`` gets what became of it.
+    """
+    last = noise.shape[1] - 1
+    for i in range(noise.shape[0]):
+        total = 0
+        for k in range(last):
+            own = _two_sided_geometric(words[i, k], a, constant)
+            # Sums up to this are whole numbers in doubles, too.
+            if own == UNDECIDED or abs(total) > _LARGEST:
+                total = UNDECIDED
+                break
+            noise[i, k] = own
+            total += own
+        if total == UNDECIDED:
+            state[i] = OPEN_PROPOSAL
             continue
-        high = -math.log(word * 2.0**-64)
-        low = high - 1.0 / word
-        if low > gamma + error:
-            state[i] = ACCEPTED
-        elif high < gamma - error:
-            state[i] = REJECTED
-        else:
-            state[i] = OPEN_ACCEPTANCE
+        noise[i, last] = -total
+        gamma = a * abs(float(total))
+        state[i] = _acceptance(words[i, last], gamma, _LOG_ERROR + 4.0 * _U * gamma)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.accounting.events import Event
 from dpforest.bridge import Bridge
 from dpforest.trees.boosted.plan import BoostedShape, Role
 from dpforest.trees.boosted.queries import BoostedMove, LeafSums
@@ -64,14 +65,16 @@ def _correction(
     leaves = np.arange(2**shape.depth)
     query = LeafSums(Gradients(history, shape.lattice), heap, shape.depth, leaves)
     released = bridge.ask(query, Role.CORRECTIONS).noised(Role.CORRECTIONS)
-    levels = levels_of_leaves(released, bridge.event(Role.CORRECTIONS).variance)
-    return in_score_steps(shape.settings.correction_step * steps_of(shape, levels))
+    noise = bridge.event(Role.CORRECTIONS)
+    steps = steps_of(shape, levels_of_leaves(released, noise.variance), noise)
+    return in_score_steps(shape.settings.correction_step * steps)
 
 
 def steps_of(
-    shape: BoostedShape, levels: Sequence[tuple[NDArray[np.float64], float]]
+    shape: BoostedShape, levels: Sequence[tuple[NDArray[np.float64], float]], noise: Event
 ) -> NDArray[np.float64]:
-    """Shrunk Newton steps of a tree's leaves, from estimates of its levels' sums."""
+    """Shrunk Newton steps of a tree's leaves, from estimates of its levels' sums and its noise."""
     settings, lattice = shape.settings, shape.lattice
     scales = Scales(GRADIENT_STEPS, lattice.curvature, lattice.mass)
-    return newton_steps(levels, scales, settings.spread_of(lattice.weighted), settings.step_clip)
+    spread, clip = settings.spread_of(lattice.weighted), settings.step_clip
+    return newton_steps(levels, scales, spread, clip, noise.zero_sum_variance / noise.variance)

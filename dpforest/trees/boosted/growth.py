@@ -133,7 +133,7 @@ class Growth:
         return self._score(query, centres, self._boxes, self._siblings, preference)
 
     def learn(self, released: Released, variance: float) -> None:
-        """Learn from released sums, of such a variance, what the last splits set apart."""
+        """Learn from released sums, with noise of such a variance, what splits set apart."""
         sums, sizes = self._parted(released)
         self._weights.learn(self._drawn, sibling_distances(sums, sizes, variance**0.5))
 

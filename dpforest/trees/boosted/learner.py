@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.accounting.events import Event
 from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge
 from dpforest.records.base import Released
@@ -115,8 +116,9 @@ def _counted(
     shape: BoostedShape, bridge: Bridge, growth: Growth, prior: NDArray[np.float64]
 ) -> Grown:
     """Grow a tree on class counts: its steps lead from the prior to the shares of its leaves."""
-    released = _released(shape, bridge, growth, BY_COUNTS, whole_shares(prior[None]), whole_shares)
-    found, sizes = leaf_shares(prior, *released)
+    start = whole_shares(prior[None])
+    released, noise = _released(shape, bridge, growth, BY_COUNTS, start, whole_shares)
+    found, sizes = leaf_shares(prior, released, [one.variance for one in noise])
     return growth.heap, in_score_steps(np.log(found) - base_scores(prior)), sizes
 
 
@@ -125,11 +127,11 @@ def _grown(shape: BoostedShape, bridge: Bridge, growth: Growth) -> Grown:
     lattice = shape.lattice
     start = np.zeros((1, lattice.n_columns), dtype=np.int64)
     centre = partial(centres, most=lattice.most, record=lattice.mass)
-    released = _released(shape, bridge, growth, BY_RESIDUALS, start, centre)
-    estimates = combined_levels(*released)
+    released, noise = _released(shape, bridge, growth, BY_RESIDUALS, start, centre)
+    estimates = combined_levels(released, [one.variance for one in noise])
     sizes = np.maximum(estimates[-1][0][:, -1] / lattice.mass, 0.0)
     step = shape.settings.step / shape.n_rounds**0.5
-    return growth.heap, in_score_steps(step * steps_of(shape, estimates)), sizes
+    return growth.heap, in_score_steps(step * steps_of(shape, estimates, noise[-1])), sizes
 
 
 def _released(
@@ -139,8 +141,8 @@ def _released(
     roles: TreeRoles,
     own: NDArray[np.int64],
     centre: Callable[[Released], NDArray[np.int64]],
-) -> tuple[list[Released], list[float]]:
-    """Ask for one level after the other and then for the leaves: released sums, with variances.
+) -> tuple[list[Released], list[Event]]:
+    """Ask for one level after the other and then for the leaves: released sums, and their noise.
 
     Parameters
     ----------
@@ -152,20 +154,20 @@ def _released(
     centre : callable
         From the released sums of a level's nodes to their centres.
     """
-    released, variances = list[Released](), list[float]()
+    released, noise = list[Released](), list[Event]()
     for level in range(shape.depth):
         query = growth.level()
         counted = bridge.ask(query, *((roles.nodes, roles.splits) if level else (roles.splits,)))
         if level:
             released.append(counted.noised(roles.nodes, growth.sums(query)))
-            variances.append(bridge.event(roles.nodes).variance)
-            growth.learn(released[-1], variances[-1])
+            noise.append(bridge.event(roles.nodes))
+            growth.learn(released[-1], noise[-1].zero_sum_variance)
             own = centre(released[-1])
         epsilon = float(bridge.event(roles.splits).loss.epsilon)
         growth.split(counted.chosen(roles.splits, growth.score(query, own, epsilon)))
     leaves = growth.leaves()
     counted = bridge.ask(leaves, roles.leaves)
     released.append(counted.noised(roles.leaves, growth.sums(leaves)))
-    variances.append(bridge.event(roles.leaves).variance)
-    growth.learn(released[-1], variances[-1])
-    return released, variances
+    noise.append(bridge.event(roles.leaves))
+    growth.learn(released[-1], noise[-1].zero_sum_variance)
+    return released, noise

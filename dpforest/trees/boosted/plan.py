@@ -22,7 +22,7 @@ from dpforest.trees.curves.at_once.sizes import Role as AtOnceRole
 from dpforest.trees.curves.base import PlannedCurves
 from dpforest.trees.curves.in_turn.sizes import Role as CurveRole
 from dpforest.trees.curves.start import beginning, curves_to_begin_with, signal_after
-from dpforest.trees.priced_events import count_noise, selection_event
+from dpforest.trees.priced_events import count_noise, noise_name, selection_event
 from dpforest.trees.random.bins import QUANTILES_ROLE, bins_in_words, bought_quantiles
 from dpforest.trees.scored.columns import n_score_columns
 from dpforest.trees.scored.confidence import (
@@ -259,7 +259,7 @@ def _sums(tree: _Tree, role: str, level: int, share: Fraction) -> Release:
 def _words(shape: BoostedShape, buys: bool, pure: bool) -> dict[str, str]:
     """The plan in words, for the report."""
     bins = bins_in_words(buys)
-    noise, currency = ("geometric", "epsilon") if pure else ("discrete Gaussian", "rho")
+    noise, currency = noise_name(shape.lattice.row, pure), "epsilon" if pure else "rho"
     kind = "weighted" if shape.lattice.weighted else "clipped"
     first = f"a tree of depth {shape.depth} drawn by class counts, then " if shape.first else ""
     then = f", then {shape.n_corrections} corrections of leaves" if shape.n_corrections else ""

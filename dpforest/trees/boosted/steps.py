@@ -94,6 +94,7 @@ def newton_steps(
     scales: Scales,
     spread: float,
     clip: float,
+    residual_share: float = 1.0,
 ) -> NDArray[np.float64]:
     """Newton steps of a tree's leaves, each node shrunk toward its parent by its noise.
 
@@ -107,6 +108,8 @@ def newton_steps(
         From `combined_levels`.
     scales : Scales
     spread, clip : float
+    residual_share : float
+        Variance of residual sums as a part of that of the other columns.
 
     Returns
     -------
@@ -121,7 +124,7 @@ def newton_steps(
             own = own - own.mean(axis=1, keepdims=True)
         # A curvature below its noise says no more than that it is small.
         curvature = np.maximum(sums[:, n_columns:-1], noise) / scales.curvature
-        noise /= scales.residual
+        noise *= residual_share**0.5 / scales.residual
         step = np.repeat(step, 2, axis=0)
         step = step + (own - step * curvature) / (curvature + (noise / spread) ** 2 / curvature)
     return np.clip(step, -clip, clip)

@@ -151,7 +151,8 @@ class _Rounds:
         n_features = np.array(shape.settings.features_per_tree, dtype=np.int64)
         self.n_features = np.resize(n_features, shape.n_candidates)
         self.structure = bridge.public("structure")
-        self.noise = bridge.event(Role.SUMS).variance ** 0.5
+        self.noise = bridge.event(Role.SUMS).zero_sum_variance ** 0.5
+        self.size_noise = bridge.event(Role.SUMS).variance ** 0.5
         self.history, self.curvature = history, _curvature(shape, history.base)
         learnt_from = shape.settings.learnt_from(facts.n_features, facts.approximate_rows or 0.0)
         share = shape.settings.learnt_share if learnt_from < shape.n_rounds else 0.0
@@ -201,7 +202,7 @@ class _Rounds:
             centred(released[own, :-1] / STEPS),
             sizes,
             self.noise / STEPS,
-            self.noise / size,
+            self.size_noise / size,
             self.curvature,
             settings.target_spread if self.facts.is_regression else settings.spread,
             settings.step_clip,

@@ -20,7 +20,7 @@ from dpforest.trees.curves.at_once.sizes import Role as AtOnceRole
 from dpforest.trees.curves.base import PlannedCurves
 from dpforest.trees.curves.in_turn.sizes import Role as CurveRole
 from dpforest.trees.curves.start import beginning, curves_to_begin_with, signal_after
-from dpforest.trees.priced_events import count_noise, selection_event
+from dpforest.trees.priced_events import count_noise, noise_name, selection_event
 from dpforest.trees.random.bins import QUANTILES_ROLE, bins_in_words, bought_quantiles
 from dpforest.trees.refitted.design import n_columns
 from dpforest.trees.refitted.queries import (
@@ -213,7 +213,7 @@ def _again(shape: RefittedShape) -> str:
 
 def _words(shape: RefittedShape, roles: set[str], pure: bool) -> dict[str, str]:
     """The plan in words, for the report."""
-    noise, currency = ("geometric", "epsilon") if pure else ("discrete Gaussian", "rho")
+    noise, currency = noise_name(shape.lattice.row, pure), "epsilon" if pure else "rho"
     start = "scores at which clipped residuals of the noisy prior add up to nothing"
     if shape.of_means:
         start = "log-odds of the noisy prior"

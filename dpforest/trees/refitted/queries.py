@@ -56,7 +56,8 @@ class ResidualLattice(ClippedResiduals):
     def row(self) -> Sensitivity:
         """The same with its size beside them."""
         alone = self.residuals
-        return Sensitivity(alone.l1 + self.size, alone.l2_squared + self.size**2)
+        moved = alone.l1 + self.size, alone.l2_squared + self.size**2
+        return Sensitivity(*moved, alone.zero_sum)
 
     @property
     def score_range(self) -> Fraction:
@@ -176,7 +177,7 @@ class LeafSums(AnsweringQuery):
 
 def trees_sensitivity(row: Sensitivity, n_trees: int) -> Sensitivity:
     """`LeafSumsOfAll.sensitivity`, from public facts: L1 and L2 squared add up over trees."""
-    return Sensitivity(n_trees * row.l1, n_trees * row.l2_squared)
+    return Sensitivity(n_trees * row.l1, n_trees * row.l2_squared, row.zero_sum)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

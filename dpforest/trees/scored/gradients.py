@@ -74,7 +74,7 @@ class GradientLattice(ClippedResiduals):
         curvatures = largest if one else Fraction(self.curvature)
         l1 = residuals.l1 + math.ceil(curvatures) + 1 + self.mass
         l2 = residuals.l2_squared + math.ceil(squares) + 1 + self.mass**2
-        return Sensitivity(l1, l2)
+        return Sensitivity(l1, l2, residuals.zero_sum)
 
     @property
     def score_range(self) -> Fraction:

@@ -124,7 +124,7 @@ def residual_sensitivity(n_columns: int, most: int, square: int) -> Sensitivity:
     """
     if n_columns == 1:
         return Sensitivity(Fraction(most), Fraction(most**2))
-    return Sensitivity(Fraction(2 * most), Fraction(square))
+    return Sensitivity(Fraction(2 * most), Fraction(square), n_columns)
 
 
 def square_of(most: int, norm: Fraction | None) -> int:

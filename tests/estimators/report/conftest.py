@@ -38,6 +38,11 @@ def declared(rows: int | None = 40) -> Domain:
     return Domain(**FACTS, approximate_rows=rows)
 
 
+def of_three_classes() -> Domain:
+    """Residuals of these add up to nothing; the table has records of two of them."""
+    return Domain(**FACTS | {"classes": ["ill", "well", "neither"]}, approximate_rows=40)
+
+
 def multinomial(**parameters: Any) -> MultinomialForestClassifier:
     small = {"epsilon": 1, "domain": declared(), "n_estimators": 2, "max_depth": 1}
     return MultinomialForestClassifier(**(small | parameters))
@@ -105,6 +110,7 @@ MAKERS = {
     "refitted": lambda: private("refitted", delta=1e-6),
     "looked at last": lambda: private("refitted", rows=1000, delta=1e-6),
     "looked at last, pure": lambda: private("refitted", rows=5000),
+    "refitted, of three classes": lambda: private("refitted", domain=of_three_classes()),
     "boosted": lambda: private("boosted", delta=1e-6),
     "additive": lambda: private("additive", delta=1e-6),
     "curves at once": lambda: private("additive"),

@@ -358,6 +358,26 @@ def test_no_version_releases_a_minimum_that_no_mechanism_does(parameter, other, 
         verify_report(forged(data))
 
 
+def zero_sums_of(scope: Any) -> Iterator[Any]:
+    for entry in scope["entries"]:
+        if entry["mechanism"] == "two-sided geometric noise that adds up to nothing":
+            yield entry["parameters"]
+    for child in scope["children"]:
+        yield from zero_sums_of(child)
+
+
+@pytest.mark.parametrize("columns", ["2", "4"])
+def test_noise_adds_up_to_nothing_over_no_other_columns_than_classes(columns, fitted):
+    data = json.loads(fitted("refitted, of three classes").privacy_report().to_json())
+    data["versions"]["dpforest"] = "0.0.1"
+    assert holds(forged(data))
+    parameters = [*zero_sums_of(data["composition"])]
+    assert {one["columns"] for one in parameters} == {"3"}
+    parameters[0]["columns"] = columns
+    with pytest.raises(ReportError, match="adds up to nothing over other columns"):
+        verify_report(forged(data))
+
+
 @pytest.mark.parametrize(
     "name", ["curves at once, of a count", "waits for a count, in rho", "refitted, of a count"]
 )

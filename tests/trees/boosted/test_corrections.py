@@ -27,7 +27,10 @@ SIZE = BoostedSize(3, 4)
 SETTINGS = BoostedSettings(fixed_size=SIZE)
 PURE = PureSettings(fixed_size=SIZE, correction_share=Fraction(30, 100))
 CURRENCIES = [pytest.param(DELTA, id="delta"), pytest.param(Fraction(0), id="pure")]
-NOISE = {DELTA: "discrete Gaussian noise", Fraction(0): "two-sided geometric noise"}
+NOISE = {
+    DELTA: "discrete Gaussian noise",
+    Fraction(0): "two-sided geometric noise that adds up to nothing",
+}
 
 
 def fitted(facts, table, settings=SETTINGS, epsilon=2, delta=DELTA, seed=1):

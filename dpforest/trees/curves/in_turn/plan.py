@@ -16,7 +16,7 @@ from dpforest.trees.curves.in_turn.queries import counts_sensitivity
 from dpforest.trees.curves.in_turn.settings import InTurnSettings
 from dpforest.trees.curves.in_turn.sizes import InTurnSizes, Role
 from dpforest.trees.curves.in_turn.training import learnt_in_turn
-from dpforest.trees.priced_events import count_noise
+from dpforest.trees.priced_events import count_noise, noise_name
 from dpforest.trees.prior import prior_round
 from dpforest.trees.random.bins import public_bins
 from dpforest.trees.scored.columns import n_score_columns
@@ -77,7 +77,7 @@ class CurvesInTurn(InTurnSizes):
     def words(self, facts: TableFacts, budget: LearnerBudget) -> dict[str, str]:
         """Words of a plan that has nothing but curves, for the report."""
         pure = budget.is_pure
-        noise, currency = ("geometric", "epsilon") if pure else ("discrete Gaussian", "rho")
+        noise, currency = noise_name(self.lattice.residuals, pure), "epsilon" if pure else "rho"
         times = "once" if self.n_cycles == 1 else f"{self.n_cycles} times"
         return {
             "rounds": f"one curve a feature, corrected {times}",

@@ -64,7 +64,7 @@ class Curves:
         self.shape, self.bridge, self.facts, self.bins = shape, bridge, facts, bins
         self.sizes, self.base = sizes, base_scores(prior)
         self.history = ScoreHistory(self.base)
-        self.variance = bridge.event(Role.SUMS).variance / GRADIENT_STEPS**2
+        self.variance = bridge.event(Role.SUMS).zero_sum_variance / GRADIENT_STEPS**2
         curvature = _curvature(prior, shape, facts.is_regression)
         scale = shape.settings.scale_of_means if facts.is_regression else shape.settings.scale
         self.scales = scale * np.array(shape.settings.factors)

@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
+from dpforest.accounting.events import (
+    DiscreteGaussianNoise,
+    GeometricNoise,
+    ZeroSumGeometricNoise,
+)
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.bridge import Bridge, PlanError, Sealed
 from dpforest.domain.schema import MAX_CATEGORIES
@@ -112,8 +116,10 @@ def test_training_asks_for_exactly_what_was_planned(
     assert looks == (rows is not None and n_classes > 2)
     assert done.n_done == done.plan.n_steps == 2 + cycles * len(n_codes) + looks
     assert [role for role, *_ in asked[:2]] == [Role.PRIOR, Role.COUNTS]
-    kind = DiscreteGaussianNoise if delta else GeometricNoise
-    assert {type(release.event) for release in releases_of(done.plan)} == {kind}
+    kinds = {DiscreteGaussianNoise} if delta else {GeometricNoise}
+    if not delta and n_classes > 2:
+        kinds.add(ZeroSumGeometricNoise)
+    assert {type(release.event) for release in releases_of(done.plan)} == kinds
 
 
 @pytest.mark.parametrize("unit", [1, TARGET_STEPS])
