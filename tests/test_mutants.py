@@ -73,7 +73,7 @@ WITHOUT = {
         plain/shown plain/rule_words plain/drawing
         estimators/outcome estimators/noise estimators/claims estimators/claimed_gain
         estimators/shapley
-        trees/transcript trees/population trees/renoised trees/answering
+        trees/population trees/renoised trees/answering
         trees/shapley trees/splits""",
     "public facts, settings and sizes": """
         trees/passes trees/scored/clips
