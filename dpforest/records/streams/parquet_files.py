@@ -14,6 +14,7 @@ from dpforest.domain.series import kind_of_arrow
 from dpforest.exceptions import StreamError
 from dpforest.records.streams.base import check_columns
 from dpforest.records.streams.files import Files, pyarrow, reading, source_of
+from dpforest.records.streams.parquet_chunks import chunks_of
 from dpforest.records.streams.passes import Batch
 from dpforest.records.streams.text import text_column
 
@@ -58,7 +59,9 @@ class ParquetStream(Files):
 
     def _check_files(self, needed: tuple[str, ...]) -> None:
         for path in self.paths:
-            check_types(path.name, footer_of(path), needed)
+            footer = footer_of(path)
+            check_types(path.name, footer, needed)
+            check_chunks(path.name, footer, needed)
 
     def _read(self, wanted: tuple[str, ...] | None) -> Iterator[Batch]:
         """Row groups in their order, the large ones in parts."""
@@ -92,10 +95,16 @@ class Footer:
         The types that a writer's library had, which are those that are told to a user.
     plain : pyarrow.parquet.FileMetaData
         The footer without them: columns are read in the types of Parquet itself.
+    content : bytes
+        The footer as it is in the file.
+    start : int
+        Its place there; columns are before it.
     """
 
     stored: Any
     plain: Any
+    content: bytes
+    start: int
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -115,7 +124,7 @@ def footer_of(path: Path) -> Footer:
         plain = without_dictionaries(stored)
     if plain.schema.to_arrow_schema().names != schema.names:
         raise StreamError(path.name, "a column has a name that Arrow reserves", "Rename it")
-    return Footer(schema, plain)
+    return Footer(schema, plain, stored, path.stat().st_size - 8 - len(stored))
 
 
 def bytes_of_footer(path: Path) -> bytes:
@@ -181,6 +190,33 @@ def check_types(place: str, footer: Footer, needed: tuple[str, ...]) -> None:
                 f"column {name!r} is of type {kind_of_arrow(kind)}",
                 "Write it as numbers, text or booleans",
             )
+
+
+def check_chunks(place: str, footer: Footer, needed: tuple[str, ...]) -> None:
+    """Refuse a file whose columns are compressed in a way that is not read, or not in it."""
+    with reading(place):
+        chunks = [chunk for chunk in chunks_of(footer.content) if chunk.column in needed]
+    for chunk in chunks:
+        if not _is_unpacked(chunk.compression):
+            raise StreamError(
+                place,
+                f"column {chunk.column!r} is compressed by {chunk.compression}, which pyarrow "
+                "does not read here",
+                "Write it with another compression, such as zstd, snappy or none",
+            )
+        if chunk.elsewhere or chunk.end > footer.start:
+            where = "in another file" if chunk.elsewhere else "beyond its end"
+            raise StreamError(
+                place, f"column {chunk.column!r} is said to be {where}", "Write the file again"
+            )
+
+
+def _is_unpacked(compression: str) -> bool:
+    """True if this release of Arrow was built with a compression; it raises for unknown names."""
+    try:
+        return compression == "none" or bool(pyarrow().Codec.is_available(compression))
+    except ValueError:
+        return False
 
 
 def _is_read(kind: Any) -> bool:
