@@ -43,9 +43,11 @@ def audit(
         Neighbouring datasets. Of several the one that promises the largest bound is tested.
         None: the built-in worst cases of ``domain``.
     claimed_epsilon : float, optional
-        The claim. For an estimator the default is its ``epsilon``.
+        The claim. For an estimator the default is its ``epsilon``, which is of adding or removing a
+        record: with a pair that replaces one, it must be given.
     delta : float, optional
-        For an estimator the default is its ``delta``, else 0.
+        For an estimator the default is its ``delta``, else 0; the same holds for a pair that
+        replaces a record.
     runs : int, default=20_000
         Runs on each dataset. Half of them learn the event (divided over the pairs), half test it.
     confidence : float, default=0.99
@@ -79,9 +81,11 @@ def audit(
     to divide the error over. Runs must be independent. **Tests**: tests/audit/test_auditor.py.
     """
     audited = as_subject(subject)
-    claim, delta = _read_claim(subject, claimed_epsilon, delta)
+    given = claimed_epsilon, delta
+    claim, delta = _read_claim(subject, *given)
     runs, alpha = check_integer(runs, "runs", 4), check_error(confidence)
     candidates = _read_pairs(subject, pairs, domain)
+    _check_relations(subject, candidates, *given)
     _warn_of_records(audited, candidates)
     test = _Test(audited, runs - runs // 2, delta, alpha)
     learning = max(2, runs // 2 // len(candidates))
@@ -206,6 +210,23 @@ def _warn_of_records(subject: Subject, pairs: tuple[DatasetPair, ...]) -> None:
         PrivacyLeakWarning,
         stacklevel=3,
     )
+
+
+def _check_relations(subject: Any, pairs: tuple[DatasetPair, ...], claim: Any, delta: Any) -> None:
+    """Refuse a pair under another relation than the one that an estimator's own claim is for."""
+    own = hasattr(subject, "max_records_per_unit")
+    replacing = [pair.name for pair in pairs if pair.relation == "replace_one"]
+    if not (own and replacing):
+        return
+    lacking = "claimed_epsilon" if claim is None else "delta"
+    if claim is None or (delta is None and subject.delta):
+        raise ParameterError(
+            lacking, None,
+            f"must be given for {replacing[0]!r}, where a record is replaced: the estimator's own "
+            "is of adding or removing one",
+            "Give what its report says of replacing a record: "
+            "claimed_epsilon=report.guarantee.bounds[1].epsilon, and delta of it",
+        )  # fmt: skip
 
 
 def _check_units(pairs: tuple[DatasetPair, ...], size: int) -> None:

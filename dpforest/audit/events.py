@@ -159,12 +159,18 @@ def _scores(
         together += np.clip(ratios, -_CLIP, _CLIP)
         if index < _MAX_COLUMNS:
             yield score(f"log ratio of column {index}", ratios)
-            yield score(f"column {index}", later.raw[:, index].astype(np.float64))
-            yield score(f"minus column {index}", -later.raw[:, index].astype(np.float64))
+            values = later.raw[:, index].astype(np.float64)
+            yield score(f"column {index}", _ordered(values))
+            yield score(f"minus column {index}", _ordered(-values))
     if n_columns > 1:
         yield score("sum of the columns' log ratios", together)
         if learn.columns.size <= _MAX_TREE_CELLS:
             yield score("log ratio in a decision tree", _tree_ratios(learn, later, is_first))
+
+
+def _ordered(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Values that are all above or below a level; NaN, which is neither, lies below the others."""
+    return np.where(np.isnan(values), -np.inf, values)
 
 
 def _log_ratios(

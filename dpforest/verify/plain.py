@@ -9,7 +9,7 @@ from typing import Any
 
 from dpforest.exceptions import ModelFormatError
 from dpforest.plain.reader import FORMAT, VERSION, PlainModel
-from dpforest.strict_json import read_object
+from dpforest.strict_json import MODEL_LIMITS, read_object
 
 #: Whole numbers up to here are exact in every language.
 _LARGEST_WHOLE = 2**53
@@ -40,7 +40,7 @@ def read_plain(source: str | PathLike[str]) -> PlainModel:
     **Claim**: whatever a text holds, this or nothing is raised, and what is returned predicts
     without an error. **Tests**: tests/estimators/test_plain_check.py.
     """
-    content = read_object(source, _unreadable)
+    content = read_object(source, _unreadable, MODEL_LIMITS)
     _check_version(content)
     try:
         _Checker().model(content)

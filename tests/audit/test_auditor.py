@@ -241,6 +241,28 @@ def test_a_forest_without_a_domain_is_found_out():
     assert result.verdict == "violates"
 
 
+def test_an_estimators_own_claim_is_of_no_record_that_is_replaced():
+    """A forest that keeps to its claim was accused: replacing costs up to twice as much."""
+    table = np.zeros((2, 2))
+    replaced = DatasetPair((table, ["no", "no"]), (table, ["no", "yes"]), "replace_one",
+                           name="another class", made_up=True)  # fmt: skip
+    forest = MultinomialForestClassifier(
+        epsilon=1, domain=SMALL_DOMAIN, n_estimators=1, max_depth=1
+    )
+    own = worst_case(SMALL_DOMAIN, "the only record")
+    for pairs in (replaced, [own, replaced]):
+        with pytest.raises(ParameterError, match=r"claimed_epsilon.*'another class'.*replaced"):
+            audit(forest, pairs, runs=40)
+    result = audit(forest, replaced, runs=40, claimed_epsilon=2)
+    assert (result.relation, result.claimed_epsilon) == ("replace_one", 2)
+    with_delta = clone(forest).set_params(delta=1e-6)
+    with pytest.raises(ParameterError, match=r"delta.*'another class'.*replaced"):
+        audit(with_delta, replaced, runs=40, claimed_epsilon=2)
+    assert audit(with_delta, replaced, runs=40, claimed_epsilon=2, delta=1e-5).delta == 1e-5
+    # A function has no claim of its own, and whoever audits it says under which relation it is.
+    assert audit(responses(), DatasetPair([0], [1], "replace_one"), claimed_epsilon=1, runs=40)
+
+
 def test_tables_of_somebody_are_warned_of_and_no_output_of_them_is_quoted():
     """Hundreds of fits that no budget pays for, whatever ledger the estimator is charged to."""
     made_up = worst_case(SMALL_DOMAIN, "the only record")

@@ -30,6 +30,26 @@ def test_an_event_of_two_columns_together():
     assert "(0, 0)" in event.description or "(0, 1)" in event.description
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_nan_counts_as_an_output_and_lies_beyond_no_level(sign, swapped):
+    """What was promised of levels held NaN, and what was tested did not: leaks of e^3.9 passed."""
+    rng = np.random.default_rng(3)
+
+    def drawn():
+        samples = [rng.normal(0.5 * sign, 1, 8000), rng.normal(0, 1, 8000)]
+        for sample, share in zip(samples, (0.5, 0.01), strict=True):
+            sample[rng.random(8000) < share] = np.nan
+        return [sample.reshape(-1, 1) for sample in (samples[::-1] if swapped else samples)]
+
+    learning, testing = drawn(), drawn()
+    event = learnt(*learning, testing)
+    hits = [int(half.sum()) for half in np.split(event.happened, 2)]
+    more, less = hits[::-1] if swapped else hits
+    assert event.promised > 3
+    assert more > 3500 and less < 200
+
+
 def test_many_columns_add_up():
     rng = np.random.default_rng(2)
     first, second = rng.random((8000, 30)) < 0.6, rng.random((8000, 30)) < 0.4

@@ -226,6 +226,15 @@ def test_a_deep_tree_is_followed_without_recursion():
     ).predict([[1, 0, 9]])
 
 
+def test_a_model_of_many_trees_is_read(tmp_path):
+    """A hundred deep trees of three classes have 80 megabytes; reports and domains are shorter."""
+    text = json.dumps(MODELS["rules"])
+    long = text.replace("{", "{" + " " * 2**26, 1)
+    (tmp_path / "model.json").write_text(long, encoding="utf-8")
+    for source in (long, tmp_path / "model.json"):
+        assert read_plain(source).classes == ["ill", "well"]
+
+
 def test_a_path_is_read(tmp_path):
     path = tmp_path / "model.json"
     path.write_text(json.dumps(MODELS["rules"]), encoding="utf-8")
