@@ -1,5 +1,8 @@
 """Requests, and the owners who approve of them: of one plan, price and purpose each.
 
+An approval is of an owner as that owner was known when it was given. It ends when the owner's key
+is given, replaced or dropped, or the owner leaves: whoever wrote it may have been somebody else.
+
 Held by tests/ledger/test_rules.py.
 """
 
@@ -15,6 +18,8 @@ from dpforest.report.digests import digest_of
 
 #: Requests that may be open at a time; the state holds them all.
 MOST_REQUESTS = 1000
+#: Version of data sets from which on approvals end with what their owners were known by.
+_ENDING = 3
 
 _ASK = "Make a request of this very plan, and let owners other than yourself approve of it"
 _AS_ASKED = (
@@ -109,6 +114,32 @@ def revoked(state: DataSetState, entry: Entry, body: RevokeBody) -> DataSetState
         return with_request(state, body.request, None)
     left = tuple(name for name in pending.approvals if name != entry.actor)
     return with_request(state, body.request, pending.model_copy(update={"approvals": left}))
+
+
+def with_owners(state: DataSetState, owners: dict[str, str]) -> DataSetState:
+    """The state with these owners and their keys, without approvals of who is not the same.
+
+    Requests that an open reserve used up lose them too, since they come back if it is voided. Data
+    sets of before keep all approvals, as the digests in their entries say.
+    """
+    same = {name for name, key in state.owners.items() if owners.get(name) == key}
+    after = state.model_copy(update={"owners": owners})
+    if state.facts.version < _ENDING or len(same) == len(state.owners):
+        return after
+    requests = {name: _approved_by(same, one) for name, one in state.requests.items()}
+    reserves = {
+        name: held.model_copy(update={"pending": _approved_by(same, held.pending)})
+        if held.pending is not None
+        else held
+        for name, held in state.reserves.items()
+    }
+    return after.model_copy(update={"requests": requests, "reserves": reserves})
+
+
+def _approved_by(same: set[str], pending: Pending) -> Pending:
+    """A request with the approvals of these owners alone."""
+    kept = tuple(name for name in pending.approvals if name in same)
+    return pending.model_copy(update={"approvals": kept})
 
 
 def request_used(state: DataSetState, actor: str, body: ReserveBody) -> Pending | None:

@@ -31,8 +31,8 @@ from dpforest.strict_json import is_writable, name_of, parse_object, read_object
 
 #: Version of what the entries of a data set hold, for its life; releases read all up to it.
 #: Since version 2 its state counts the fits whose own guarantee does not hold, and it says what its
-#: cap was given in.
-VERSION: Literal[2] = 2
+#: cap was given in. Since version 3 approvals end with the key, or the office, of their owner.
+VERSION: Literal[3] = 3
 #: Name and version of a plan file's format.
 PLAN_FORMAT, PLAN_VERSION = "dpforest-charge", 1
 #: Longest name and longest free text, in characters.
@@ -234,7 +234,7 @@ class OpenBody(Frozen):
 
     Attributes
     ----------
-    version : {1, 2}
+    version : {1, 2, 3}
         Of what entries and states hold; always written.
     ledger : str
         Identity of the ledger, so that no chain passes as another ledger's.
@@ -263,7 +263,7 @@ class OpenBody(Frozen):
         Number of owners who must approve of a reserve.
     """
 
-    version: Literal[1, 2]
+    version: Literal[1, 2, 3]
     ledger: Id
     domain: Digest
     relation: Text

@@ -21,7 +21,14 @@ from dpforest.accounting.figures import figure_cap, figure_charged
 from dpforest.exceptions import ParameterError
 from dpforest.ledger.actors import check_actor, check_key, check_owner
 from dpforest.ledger.amounts import fraction_of
-from dpforest.ledger.approvals import approved, request_used, requested, revoked, with_request
+from dpforest.ledger.approvals import (
+    approved,
+    request_used,
+    requested,
+    revoked,
+    with_owners,
+    with_request,
+)
 from dpforest.ledger.charges import charged, check_charge, shifted
 from dpforest.ledger.entries import (
     BlockBody,
@@ -111,14 +118,14 @@ def _policy(state: DataSetState, entry: Entry, body: PolicyBody) -> DataSetState
     _check_keys_after(state, entry, owners)
     approvals = state.approvals if body.approvals is None else body.approvals
     _check_approvals(approvals, owners)
-    changed: dict[str, Any] = {"owners": owners, "approvals": approvals}
+    changed: dict[str, Any] = {"approvals": approvals}
     if body.cap is not None:
         _check_cap("cap", body.cap, state.cap, state.total)
         changed["cap"] = body.cap
     changed["blocks"] = {**state.blocks, **_blocks_after(state, body)}
     quotas = {**state.quotas, **body.quotas}
     changed["quotas"] = {name: most for name, most in quotas.items() if most is not None}
-    return state.model_copy(update=changed)
+    return with_owners(state, owners).model_copy(update=changed)
 
 
 def _owners_after(state: DataSetState, body: PolicyBody) -> dict[str, str]:

@@ -203,5 +203,5 @@ def test_a_ledger_goes_on_with_data_sets_of_version_1(helpers, tmp_path):
     made.charge_elsewhere("claims", 7, "a leak", guarantee="void")
     assert made.chain("claims").state.lacking == {}
     check(made, {"void": 2})
-    assert e.VERSION == 2
+    assert e.VERSION > 1
     made.close()

@@ -209,6 +209,69 @@ def test_whoever_is_no_owner_any_more_approves_of_nothing(helpers):
     refused(strict, reserving(helpers, TENTH, request), "ana", ApprovalMissing)
 
 
+KEY, OTHER_KEY = "ab" * 32, "cd" * 32
+#: How an owner may become another one, in steps of an owner who stays.
+OTHERWISE = {
+    "leaves and comes back": ("", [{"remove_owners": ("oscar",)}, {"add_owners": {"oscar": ""}}]),
+    "comes back with a key": ("", [{"remove_owners": ("oscar",)}, {"add_owners": {"oscar": KEY}}]),
+    "is given a key": ("", [{"add_owners": {"oscar": KEY}}]),
+    "has a key replaced": (KEY, [{"add_owners": {"oscar": OTHER_KEY}}]),
+    "has a key dropped": (KEY, [{"add_owners": {"oscar": ""}}]),
+    "at once": (KEY, [{"remove_owners": ("oscar",), "add_owners": {"oscar": OTHER_KEY}}]),
+}
+
+
+def approved_by(helpers, key, names=("oscar", "otto"), **facts):
+    """A chain whose owner oscar has a key, and a request that was approved of before."""
+    chain = helpers.PureChain(approvals=1, **facts)
+    asked = helpers.charge(TENTH)
+    request = chain.say(e.RequestBody(charge=asked), "ana")
+    for name in names:
+        approve(chain, request, name, asked)
+    owners = {**chain.state.owners, "olga": "", "oscar": key}
+    chain.place = type(chain.place)(
+        chain.place.hash, chain.state.model_copy(update={"owners": owners})
+    )
+    return chain, request
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["open", "in a reserve"])
+@pytest.mark.parametrize(("key", "steps"), OTHERWISE.values(), ids=OTHERWISE)
+def test_an_approval_ends_with_what_its_owner_was_known_by(key, steps, held, helpers, monkeypatch):
+    """It counted for whoever had the name by then: given without a key, or by a stolen one."""
+    monkeypatch.setattr("dpforest.ledger.rules._check_keys_after", lambda *given: None)
+    chain, request = approved_by(helpers, key)
+    if held:
+        reserve = chain.reserve(helpers.charge(TENTH), request=request)
+    for step in steps:
+        chain.say(e.PolicyBody(**step), "olga")
+    if held:
+        chain.say(e.VoidBody(reserve=reserve, token=helpers.TOKEN))
+    assert chain.state.requests[request].approvals == ("otto",)
+    chain.say(e.PolicyBody(approvals=2), "olga")
+    refused(chain, reserving(helpers, TENTH, request), "ana", ApprovalMissing)
+
+
+@pytest.mark.parametrize("step", [
+    {"add_owners": {"pia": KEY}}, {"add_owners": {"oscar": KEY}}, {"approvals": 2},
+    {"remove_owners": ("oscar",), "add_owners": {"oscar": KEY}}, {"remove_owners": ("olga",)},
+])  # fmt: skip
+def test_an_approval_stays_where_its_owner_does(step, helpers, monkeypatch):
+    monkeypatch.setattr("dpforest.ledger.rules._check_keys_after", lambda *given: None)
+    chain, request = approved_by(helpers, KEY)
+    chain.say(e.PolicyBody(**step), "olga")
+    assert chain.state.requests[request].approvals == ("oscar", "otto")
+    chain.say(reserving(helpers, TENTH, request), "ana")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_data_sets_of_before_keep_their_approvals(version, helpers):
+    """Each of their entries holds a digest of the state that it led to."""
+    chain, request = approved_by(helpers, "", version=version)
+    chain.say(e.PolicyBody(add_owners={"oscar": KEY}), "olga")
+    assert chain.state.requests[request].approvals == ("oscar", "otto")
+
+
 def test_a_voided_reserve_gives_its_approval_back(helpers):
     strict = helpers.PureChain(approvals=1)
     asked = helpers.charge(TENTH)
