@@ -78,9 +78,10 @@ class Estimator:
     Parameters
     ----------
     estimator : estimator
-        Its ``random_state`` is taken away, since runs that share a seed are one run. A shared
-        accountant is replaced by a fresh one of its epsilon and delta; without one it stays
-        without, since a fit that has its budget to itself may be composed otherwise.
+        Its ``random_state`` is taken away, and that of each of its parts, since runs that share a
+        seed are one run. A shared accountant is replaced by a fresh one of its epsilon and delta;
+        without one it stays without, since a fit that has its budget to itself may be composed
+        otherwise.
     readout : callable (fitted estimator, probes) -> array, optional
         What is released. The default is every array of released values of a dpforest forest and
         the predictions for the probes: all distinct records of both datasets.
@@ -116,18 +117,23 @@ class Estimator:
         return self._fresh(random_state).fit(*self._present(*dataset))
 
     def _fresh(self, random_state: Any) -> Any:
+        """A clone without its seeds and shared accountants, those of its parts included."""
         model = clone(self._estimator)
-        parameters = model.get_params(deep=False)
+        parameters = model.get_params(deep=True)
         changes: dict[str, Any] = {}
-        if "random_state" in parameters:
-            changes["random_state"] = random_state
-        if parameters.get("accountant") is not None and "epsilon" in parameters:
-            changes["accountant"] = BudgetAccountant(
-                parameters["epsilon"], parameters.get("delta") or 0
-            )
-        if "_lineage" in vars(model):
-            # Each counts as the only fit there is, and not as a fit of the caller's object.
-            model._lineage = uuid.uuid4().hex
+        for name, value in parameters.items():
+            of, _, last = name.rpartition("__")
+            within = f"{of}__" if of else ""
+            if last == "random_state":
+                changes[name] = random_state
+            elif last == "accountant" and value is not None and f"{within}epsilon" in parameters:
+                changes[name] = BudgetAccountant(
+                    parameters[f"{within}epsilon"], parameters.get(f"{within}delta") or 0
+                )
+        for part in (model, *parameters.values()):
+            if "_lineage" in getattr(part, "__dict__", {}):
+                # Each counts as the only fit there is, and not as a fit of the caller's object.
+                part._lineage = uuid.uuid4().hex
         return model.set_params(**changes)
 
 

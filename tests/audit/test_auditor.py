@@ -6,6 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from dpforest import (
     BudgetAccountant,
@@ -202,6 +204,28 @@ def noise_of(forest) -> list[tuple[str, dict]]:
     """Roles and parameters of all that a fit released."""
     scopes = forest.privacy_report().composition.walk()
     return [(entry.role, entry.parameters) for scope in scopes for entry in scope.entries]
+
+
+@pytest.mark.filterwarnings("ignore::dpforest.WeakSignalWarning")
+def test_parts_of_an_estimator_lose_their_seeds_and_accountants_too():
+    """Runs that share a seed are one run: a pipeline that keeps to its claim was accused."""
+    pair = worst_case(SMALL_DOMAIN, "the only record")
+    shared = BudgetAccountant(1)
+    forest = PrivateForestClassifier(
+        epsilon=1, domain=SMALL_DOMAIN, strategy="one_shot", random_state=0, accountant=shared
+    )
+    for model in (forest, make_pipeline(FunctionTransformer(), forest)):
+        subject = Estimator(model, lambda model, probes: model.predict_proba(probes))
+        outputs = subject.sample(pair.first, 20, pair)
+        assert len(np.unique(outputs, axis=0)) > 10
+        same = [
+            subject.fitted(pair.first, random_state=3).predict_proba(pair.first[0])
+            for _ in range(2)
+        ]
+        np.testing.assert_array_equal(*same)
+    assert shared.spent.exact.epsilon == 0
+    assert forest.random_state == 0 and forest.accountant is shared
+    assert audit(model, pair, claimed_epsilon=1, runs=200).verdict == "consistent"
 
 
 @pytest.mark.filterwarnings("ignore::dpforest.LargeDeltaWarning")
