@@ -13,6 +13,8 @@ from dpforest.plain.reader import PlainModel
 
 #: Texts of a missing value: an empty one, and what programs write for NaN.
 MISSING = ("", "nan", "NaN", "NAN")
+#: Texts of the zero that a double has below zero: of Python, JSON and DuckDB; of PostgreSQL.
+_BELOW_ZERO = ("-0.0", "-0")
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 
@@ -68,4 +70,6 @@ def _candidates(feature: Feature, known: dict[str | float | None, int]) -> Itera
         yield repr(number)
         if number.is_integer() and abs(number) < 2**53:
             yield str(int(number))
+        if number == 0:
+            yield from _BELOW_ZERO
     yield from (*_TRUE, *_FALSE)

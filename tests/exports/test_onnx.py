@@ -18,6 +18,7 @@ from dpforest import (
 )
 from dpforest.exceptions import MissingExtraError, ParameterError
 from dpforest.exports import onnx_model as writer
+from dpforest.exports.parts import Feature
 from dpforest.exports.spellings import spellings
 from dpforest.trees.boosted.learner import BoostedForest
 from dpforest.trees.boosted.settings import BoostedSettings, BoostedSize
@@ -200,6 +201,9 @@ def test_texts_are_read_as_the_plain_form_reads_them():
             assert reader.predict_proba([row]) == reader.predict_proba([same])
     grades = spellings(writer.read_document(json.dumps(plain)).features[4])
     assert grades["1"] == grades["1.0"] == 0 and grades["4"] == 2 and "3" not in grades
+    assert "-0.0" not in grades
+    zero = spellings(Feature("code", ("1", "0", "a"), None, False))
+    assert zero["0"] == zero["0.0"] == zero["-0.0"] == zero["-0"] == zero["false"] == 1
 
 
 def test_outputs_may_be_named_and_never_like_a_feature(tmp_path):

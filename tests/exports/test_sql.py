@@ -286,6 +286,21 @@ def test_whole_numbers_and_texts_without_case_are_read_letter_by_letter():
     assert np.abs(np.array([row[2:] for row in rows]) - np.array(expected)).max() < CLOSE
 
 
+def test_the_zero_below_zero_is_the_category_of_zero(answers):
+    """A column of doubles may hold it, after a product for instance; a database writes its sign."""
+    domain = Domain(features={"code": ["0", "1", "2"]}, classes=["a", "b"], approximate_rows=1000)
+    codes = np.arange(1000) % 3
+    forest = PrivateForestClassifier(epsilon=50, domain=domain, strategy="one_shot", random_state=1)
+    forest.fit(codes.reshape(-1, 1).astype(float), np.where(codes == 0, "a", "b"))
+    sent = [[-0.0], [0.0], [1.0], [7.0]]
+    expected = forest.predict_proba(np.array(sent))
+    assert abs(expected[0] - expected[3]).max() > 0.1
+    rows = answers(forest.to_sql(keep=["number"]), [("code", "DOUBLE PRECISION")], sent)
+    assert np.abs(np.array([row[2:] for row in rows]) - expected).max() < CLOSE
+    plain = read_plain(forest.to_plain()).predict_proba(sent)
+    assert np.abs(np.array(plain) - expected).max() < CLOSE
+
+
 def test_a_column_that_is_not_there_is_an_error_and_no_text():
     """SQLite takes a quoted name that it does not know for a text, unless it says whose it is."""
     with pytest.raises(sqlite3.OperationalError, match="no such column"):
