@@ -27,7 +27,7 @@ _CAUTION = 0.02  # error of the limits that promises are made of
 
 @dataclass(frozen=True, slots=True)
 class CodedOutputs:
-    """Outputs of many runs, each column as codes in the order of its values.
+    """Outputs of many runs, each column as codes of its values.
 
     Attributes
     ----------
@@ -35,8 +35,8 @@ class CodedOutputs:
     rows : ndarray of int64, shape (n,)
         One code for the whole output.
     raw : ndarray, shape (n, k)
-        The values. Only what depends on no other run's value may be made of the codes: equality
-        of codes and order against a learnt value.
+        The values. Only what depends on no other run's value may be made of the codes: that two
+        are equal. Order against a learnt value is of these.
     """
 
     columns: NDArray[np.int64]
@@ -46,7 +46,7 @@ class CodedOutputs:
     @classmethod
     def of(cls, outputs: NDArray) -> CodedOutputs:
         """Code the outputs, shape (n, k), of all runs of both datasets together."""
-        coded = [np.unique(column, return_inverse=True)[1].reshape(-1) for column in outputs.T]
+        coded = [np.unique(c, return_inverse=True)[1].reshape(-1) for c in map(_bits, outputs.T)]
         columns = np.column_stack(coded).astype(np.int64)
         rows = columns[:, 0]
         for column in columns.T[1:]:
@@ -166,6 +166,13 @@ def _scores(
         yield score("sum of the columns' log ratios", together)
         if learn.columns.size <= _MAX_TREE_CELLS:
             yield score("log ratio in a decision tree", _tree_ratios(learn, later, is_first))
+
+
+def _bits(column: NDArray) -> NDArray:
+    """Doubles as they are stored: both zeros are equal as numbers, and tell apart who sees them."""
+    if column.dtype.kind != "f" or column.dtype.itemsize > 8:
+        return column
+    return np.ascontiguousarray(column).view(f"u{column.dtype.itemsize}")
 
 
 def _ordered(values: NDArray[np.float64]) -> NDArray[np.float64]:

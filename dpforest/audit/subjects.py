@@ -170,7 +170,7 @@ def draw_outputs(subject: Subject, dataset: Any, runs: int, pair: DatasetPair) -
         If the subject gave another number of outputs, or something that is no number.
     """
     outputs = np.asarray(subject.sample(dataset, runs, pair))
-    if outputs.dtype.kind not in "biuf" or outputs.shape[:1] != (runs,):
+    if outputs.dtype.kind not in "biuf" or outputs.shape[:1] != (runs,) or not outputs.size:
         raise ParameterError(
             "subject",
             subject.name,

@@ -50,6 +50,15 @@ def test_nan_counts_as_an_output_and_lies_beyond_no_level(sign, swapped):
     assert more > 3500 and less < 200
 
 
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8"])
+def test_zeros_of_two_signs_are_two_outputs(kind):
+    """Whoever is handed them tells them apart, though they are equal as numbers."""
+    rng = np.random.default_rng(4)
+    signs = [np.where(rng.random(8000) < share, 1, -1) for share in (0.9, 0.1)]
+    event = learnt(*((0.0 * sign).astype(kind) for sign in signs))
+    assert 1.9 < event.promised < 2.2
+
+
 def test_many_columns_add_up():
     rng = np.random.default_rng(2)
     first, second = rng.random((8000, 30)) < 0.6, rng.random((8000, 30)) < 0.4
