@@ -196,7 +196,9 @@ class DiffprivlibCeiling:
         # diffprivlib finds it by bisection in doubles, so it can fall a hair below nothing.
         epsilon, delta = max(epsilon, 0.0), max(delta, 0.0)
         left = math.inf if math.isinf(epsilon) else to_rational(epsilon, "epsilon")
-        return Budget(epsilon, delta, 0.0, PrivacyLoss(left, delta=to_rational(delta, "delta")))
+        # Of rho it says nothing: 0 would read as if that were used up.
+        exact = PrivacyLoss(left, math.inf, to_rational(delta, "delta"))
+        return Budget(epsilon, delta, math.inf, exact)
 
     def __copy__(self) -> DiffprivlibCeiling:
         return self

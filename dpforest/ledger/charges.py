@@ -265,5 +265,5 @@ def less_by(epsilon: float, part: float) -> str:
 def loss_of(currency: str, amount: Fraction) -> PrivacyLoss:
     """An amount of a data set's currency as a privacy loss, which says nothing of the other."""
     if currency == "rho":
-        return PrivacyLoss.concentrated(amount)
-    return PrivacyLoss(amount, _INFINITE, Fraction(0))
+        return PrivacyLoss(_INFINITE, amount)
+    return PrivacyLoss(amount, _INFINITE)

@@ -69,6 +69,7 @@ class TestRealAccountant:
             DiffprivlibCeiling(ceiling).charge(PrivacyLoss.pure(F(1, 5)))
         assert refused.value.requested.epsilon == F(2, 5)
         assert refused.value.remaining.epsilon == pytest.approx(0.2)
+        assert "rho" not in str(refused.value.remaining)  # that library knows none
         assert ceiling.spent_budget == [(0.8, 0.0)]
 
     def test_rho_is_charged_at_delta(self, library):

@@ -18,7 +18,7 @@ from dpforest import (
 from dpforest.accounting.fits import LastingCeiling, charged_to
 from dpforest.accounting.rationals import parse_amount
 from dpforest.accounting.releases import LearnerBudget
-from dpforest.exceptions import ParameterError, ParameterTypeError
+from dpforest.exceptions import BudgetExceeded, ParameterError, ParameterTypeError
 from dpforest.ledger.accountant import Reserve
 from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.ceilings import NO_RESERVATION
@@ -88,6 +88,7 @@ def test_an_accountant_says_where_it_charges(book):
     assert [entry.kind for entry in book.log("claims")] == ["open"]
 
 
+@pytest.mark.filterwarnings("ignore::dpforest.WeakSignalWarning")
 def test_an_accountant_says_what_remains(tmp_path):
     at = f"sqlite:///{tmp_path}/left"
     with BudgetLedger.open(at, actor="ana", create=True) as ledger:
@@ -103,6 +104,12 @@ def test_an_accountant_says_what_remains(tmp_path):
             left = getattr(accountant.remaining, currency)
             assert repr(accountant.remaining) == f"Budget({currency}={left!r})"
             assert "inf" not in f"{accountant.remaining} {accountant.remaining!r} {accountant!r}"
+            # Where nothing is left the other currency says nothing either.
+            ledger.policy(currency, quotas={"ana": 0})
+            assert str(accountant.remaining) == f"({currency}=0)"
+            charged = PrivateForestClassifier(epsilon="0.1", domain=DOMAIN, accountant=accountant)
+            with pytest.raises(BudgetExceeded, match=rf"only \({currency}=0\) is left"):
+                charged.fit(X, Y)
 
 
 def test_a_ceiling_refuses_before_anything_is_planned(book):
