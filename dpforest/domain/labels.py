@@ -201,8 +201,13 @@ def read_weights(n_records: int, weights: Any) -> NDArray[np.float64] | None:
 
 
 def _as_doubles(given: Any) -> NDArray[np.float64]:
-    """Numbers as doubles; none where it holds anything else, whose own error may tell a value."""
+    """Numbers as doubles; none where it holds anything else, whose own error may tell a value.
+
+    A masked one is no number, whatever stands below the mask.
+    """
     try:
+        if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
+            return np.empty(0)
         array = np.asarray(given)
         return np.asarray(array if array.dtype.kind in "biufO" else [], dtype=np.float64)
     except Exception:

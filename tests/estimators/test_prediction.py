@@ -353,10 +353,22 @@ def test_scores_are_refused_as_predictions_are(make_forest, table):
     wrong = ([np.nan] * 60, [-1.0] + [1.0] * 59, [0.0] * 60, ["a"] * 60, np.ones((60, 1)))
     large = ([10**400] * 60, [1e308] * 60, np.full(60, 1e4000, dtype=np.longdouble))
     others = (np.full(60, 1 + 1j), np.full(60, np.datetime64(1, "D")), Telling())
-    for weights in (*wrong, *large, *others, [1.0] * 59, 1.0, {}, [[1.0], [1.0, 2.0]]):
+    masked = np.ma.masked_array(np.ones(60), np.arange(60) == 7)
+    for weights in (*wrong, *large, *others, masked, [1.0] * 59, 1.0, {}, [[1.0], [1.0, 2.0]]):
         with pytest.raises(ParameterError, match="^sample_weight=weights: must be") as refused:
             forest.score(X, y, sample_weight=weights)
         assert not re.search(r"60|59|nan", str(refused.value))
+
+
+def test_weights_stay_beside_their_records_where_labels_mean_no_class(make_forest, table):
+    X, y = table(60)
+    forest = make_forest(epsilon=50, random_state=1).fit(X, y)
+    labels = np.ma.masked_array(np.array(y, dtype=object), np.arange(60) % 3 == 0)
+    weights = np.ma.masked_array(np.arange(60.0), False)
+    right = (forest.predict(X) == labels.data) & ~labels.mask
+    assert 0 < right.sum() < 60
+    share = weights.data[right].sum() / weights.data.sum()
+    assert forest.score(X, labels, sample_weight=weights) == pytest.approx(share, rel=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::dpforest.exceptions.WeakSignalWarning")
