@@ -24,8 +24,10 @@ T = TypeVar("T")
 
 #: Repair where records cannot be read.
 CHECK_REPAIR = "Domain.check reads it too, at the curator's desk"
-#: Repair where records were read and cannot be trained on.
-COUNT_REPAIR = "What was set aside stays spent. Where memory ran out, make room before another fit"
+#: What a fit cost whose records were read and cannot be trained on, and the repair.
+_SPENT = "What was set aside stays spent"
+_NOTHING_SPENT = "Nothing was granted yet, so nothing was spent"
+_ROOM = "Where memory ran out, make room before another fit"
 _NO_MORE: Any = object()
 #: Errors that pass: our own, which hold no value, and what ends a process or a generator.
 PASSED = (DPForestError, KeyboardInterrupt, SystemExit, GeneratorExit)
@@ -70,12 +72,17 @@ def reading_records(place: str, repair: str) -> Iterator[None]:
 
 
 @contextmanager
-def counting_records() -> Iterator[None]:
+def counting_records(is_charged: Callable[[], bool]) -> Iterator[None]:
     """Train on records quietly, and turn an error that may tell of them into one that does not.
 
     Where memory runs out numpy tells the shape of the array that it had no room for, and so how
     many records there are. A warning that somebody made an error passes, and so does an assertion
     of ours: neither has anything of a record.
+
+    Parameters
+    ----------
+    is_charged : callable
+        Says, where an error ends the training, if the fit stays charged.
 
     Raises
     ------
@@ -90,7 +97,8 @@ def counting_records() -> Iterator[None]:
     except BaseException as error:
         if is_of_cluster(error):
             raise
-        raise_alone(unreadable("the records", error, COUNT_REPAIR, "they cannot be counted"))
+        repair = f"{_SPENT if is_charged() else _NOTHING_SPENT}. {_ROOM}"
+        raise_alone(unreadable("the records", error, repair, "they cannot be counted"))
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpforest.accounting.accountant import BudgetAccountant
@@ -380,7 +381,8 @@ class Fit:
 
     def _train(self, scope: Scope, records: Records) -> FitOutcome:
         """Make every request of the plan in ``scope``, and release."""
-        with counting_records(), records.threads():
+        charged = partial(self._stays_charged, scope)
+        with counting_records(charged), records.threads():
             self.settled = settle_plan(
                 self.plan, self.source, scope, records, self.search, self.counted
             )
@@ -389,6 +391,16 @@ class Fit:
             with self._progress(records) as progress:
                 model, transcript = self._learn(scope, progress.over(records), progress)
         return FitOutcome(self.settled.strategy, model, steps, transcript)
+
+    def _stays_charged(self, scope: Scope) -> bool:
+        """True if an error that ends the training now leaves the fit charged.
+
+        A ledger and a diffprivlib accountant are charged before a record is read. A reserve for
+        requests that wait for released values gives no rho back, unless it is one of two caps.
+        """
+        elsewhere = self.reservation is not NO_RESERVATION or bool(self.external)
+        keeps_rho = self.plan.adaptive and not self.plan.caps
+        return elsewhere or keeps_rho or _was_granted(scope.record())
 
     def _learn(
         self, scope: Scope, records: Records, progress: PartProgress | PassProgress
@@ -571,12 +583,17 @@ def _ceiling(accountant: Any) -> Ceiling | None:
     return Ceiling(epsilon=exact_text(total.epsilon), delta=exact_text(total.delta))
 
 
+def _was_granted(record: ScopeRecord) -> bool:
+    """True if anything was granted in a scope, or in one of those in it."""
+    return any(scope.entries for scope in record.walk())
+
+
 def _failure_of(record: ScopeRecord) -> str:
     """Words for a report about a fit that an error ended; empty if it was charged nothing.
 
     The error may have come between the last release and the model.
     """
-    granted = any(scope.entries for scope in record.walk())
+    granted = _was_granted(record)
     if not record.failed and not granted:
         return ""
     when = "after something was granted" if granted else "while its records were read"

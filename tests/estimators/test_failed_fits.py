@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from dpforest import (
     BudgetAccountant,
     BudgetExceeded,
+    BudgetLedger,
     Domain,
     InvalidRecordError,
     MultinomialForestClassifier,
@@ -20,6 +21,7 @@ from dpforest import (
     StreamError,
     verify_report,
 )
+from dpforest.accounting.losses import NO_LOSS
 from dpforest.accounting.releases import PlanError
 from dpforest.accounting.verify import verify_composition
 from dpforest.domain import values
@@ -286,7 +288,33 @@ def test_a_training_without_memory_tells_no_number_of_records(name, no_memory):
             planned(name, accountant).fit(*given)
         assert "4711" not in str(caught.value)
         assert caught.value.__context__ is caught.value.__cause__ is None
-        assert accountant.spent.exact.rho > 0
+        assert "stays spent" in str(caught.value) and accountant.spent.exact.rho > 0
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_training_that_ends_before_its_first_grant_says_that_nothing_is_spent(name, monkeypatch):
+    def no_memory(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(fitting, "settle_plan", no_memory)
+    X, y = [[1.0, 2.0], [3.0, 4.0]] * 150, [0, 1] * 150
+    accountant = BudgetAccountant(100, 3e-6)
+    with pytest.raises(StreamError) as caught:
+        planned(name, accountant).fit(X, y)
+    assert ("nothing was spent" in str(caught.value)) == (accountant.spent.exact == NO_LOSS)
+    assert ("stays spent" in str(caught.value)) == (name == "bought")
+
+
+def test_in_a_ledger_such_a_training_stays_charged(monkeypatch, tmp_path):
+    monkeypatch.setattr(fitting, "train_on", lambda *_: np.empty(4711 * 10**13))
+    forest = planned("one-shot", None)
+    at = f"sqlite:///{tmp_path}/book"
+    with BudgetLedger.open(at, actor="ana", create=True) as ledger:
+        ledger.register("claims", domain=forest.domain, epsilon=20, currency="epsilon")
+        forest.set_params(accountant=ledger.accountant("claims"))
+        with pytest.raises(StreamError, match="set aside stays spent"):
+            forest.fit([[1.0, 2.0], [3.0, 4.0]] * 150, [0, 1] * 150)
+        assert ledger.accountant("claims").remaining.epsilon == pytest.approx(11)
 
 
 #: As Dask's are, of the cluster itself.
@@ -297,5 +325,5 @@ Lost = type("KilledWorker", (Exception,), {"__module__": "distributed.scheduler"
     "error", [KeyboardInterrupt, PlanError, FewRecordsWarning, GrantError, Lost]
 )
 def test_what_is_no_fault_of_records_ends_a_training_as_it_is(error):
-    with pytest.raises(error), counting_records():
+    with pytest.raises(error), counting_records(lambda: True):
         raise error
