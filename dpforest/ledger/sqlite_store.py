@@ -360,6 +360,20 @@ class SqliteStore(SqlStore):
                 "Name a new file in a folder that this user may write",
                 self.url,
             ) from None
+        logs = (Path(f"{target}{ending}") for ending in ("-wal", "-shm", "-journal"))
+        own_logs = [log for log in logs if not os.path.lexists(log)]  # else of another ledger
+        try:
+            self._copy_to(target)
+        except BaseException:
+            # What is not a whole copy is nothing to restore, and stands in the way of the next try.
+            for one in (target, *own_logs):
+                with suppress(OSError):
+                    one.unlink(missing_ok=True)
+            raise
+        see_to_disk(target.parent)
+
+    def _copy_to(self, target: Path) -> None:
+        """Fill an empty file with a whole copy, which is on the disk then."""
         copy = sqlite3.connect(target, isolation_level=None)
         try:
             with self._lock, self._translated_errors():
@@ -370,7 +384,6 @@ class SqliteStore(SqlStore):
         finally:
             copy.close()
         see_to_disk(target)
-        see_to_disk(target.parent)
 
     # -- errors, ending -----------------------------------------------------------------
 

@@ -330,6 +330,36 @@ def test_a_backup_is_one_whole_file(store, path, tmp_path):
         store.backup(tmp_path / "missing" / "file")
 
 
+def test_a_backup_that_fails_leaves_nothing(store, path, tmp_path, monkeypatch):
+    add(store, text="x" * 100_000)
+    target, before = tmp_path / "backup.ledger", set(tmp_path.iterdir())
+
+    def child():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+        try:
+            store.backup(target)
+        except LedgerUnreachable:
+            os._exit(0)
+        os._exit(1)
+
+    killed(child, status=0)
+    assert set(tmp_path.iterdir()) == before
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sqlite_store, "see_to_disk", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.backup(target)
+    assert set(tmp_path.iterdir()) == before
+    monkeypatch.undo()
+    store.backup(target)
+    copy = opened(target)
+    assert len(copy.rows("claims")) == 1
+    copy.close()
+
+
 # -- disks -------------------------------------------------------------------------------
 
 
