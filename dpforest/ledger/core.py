@@ -13,12 +13,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from dpforest.accounting.figures import figure_cap
 from dpforest.accounting.rationals import to_rational
 from dpforest.accounting.units import check_records_per_unit
 from dpforest.checks import check_integer
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import ParameterError, ParameterTypeError
-from dpforest.ledger.amounts import cap_in_units
+from dpforest.ledger.amounts import cap_in_units, fraction_of
 from dpforest.ledger.approvals import charge_digest
 from dpforest.ledger.base import LedgerBase, checked_id
 from dpforest.ledger.entries import (
@@ -386,8 +387,9 @@ class LedgerCore(LedgerBase):
         block_caps : mapping of str to number, optional
             Lower caps of blocks.
         quotas : mapping of str to number or None, optional
-            Most that each analyst may spend, within the cap. None lifts it. A quota is a rule of
-            the house and no guarantee: analysts who share what they learn learn all of it.
+            Most that each analyst may spend, within the cap, and above it only where there are
+            blocks. None lifts it. A quota is a rule of the house and no guarantee: analysts who
+            share what they learn learn all of it.
         approvals : int, optional
         add_owners : mapping of str to str, optional
         remove_owners : sequence of str
@@ -404,7 +406,28 @@ class LedgerCore(LedgerBase):
             remove_owners=_names(remove_owners, "remove_owners"),
             reason=reason,
         )
+        self._check_quotas(data_set, body)
         return self._write(data_set, body, entry_id)
+
+    def _check_quotas(self, data_set: str, body: PolicyBody) -> None:
+        """Refuse quotas that limit nobody. No rule of chains: earlier ones may have such.
+
+        What one analyst spends on several blocks adds up for him, and not under the cap.
+        """
+        if not any(body.quotas.values()):
+            return
+        state = self._end(data_set).state
+        cap = state.cap if body.cap is None else body.cap
+        for name, most in body.quotas.items():
+            if most is not None and most > cap and not state.blocks:
+                raise ParameterError(
+                    f"quotas[{name!r}]", figure_cap(fraction_of(most)),
+                    "is above the cap of the data set, which is "
+                    f"{figure_cap(fraction_of(cap))} in {state.facts.currency}, so it limits "
+                    "nobody",
+                    "Give at most the cap, or None for no quota; where the table is kept in "
+                    "blocks, add these first",
+                )  # fmt: skip
 
     def add_block(
         self,

@@ -213,6 +213,30 @@ def test_a_backup_is_a_whole_ledger(file_ledger, helpers, tmp_path):
         assert copied.chain("claims") == file_ledger.chain("claims")
 
 
+# -- rules of owners -------------------------------------------------------------------
+
+
+def test_a_quota_that_limits_nobody_is_refused(ledger, helpers):
+    said = r"quotas\['ana'\]=.* is above the cap of the data set, which is 0.75 in rho.*at most"
+    with pytest.raises(ParameterError, match=said):
+        ledger.policy("claims", quotas={"ben": "0.5", "ana": "0.8"}, cap="0.75")
+    assert [entry.kind for entry in ledger.log("claims")] == ["open"]
+    ledger.policy("claims", quotas={"ana": "0.75", "ben": None, "eve": 0}, cap="0.75")
+    with pytest.raises(ParameterError, match="limits nobody"):
+        ledger.policy("claims", quotas={"ana": "0.751"})
+
+
+def test_a_quota_on_several_blocks_may_be_above_the_cap(ledger, helpers):
+    helpers.registered(ledger, name="visits", max_blocks_per_unit=1)
+    for month in ("1", "2"):
+        ledger.add_block("visits", month, cap="0.9")
+    ledger.policy("visits", quotas={"olga": "1.5"})
+    charge = helpers.charge("0.8", blocks=("1",)), helpers.charge("0.8", blocks=("2",))
+    ledger.reserve("visits", charge[0])
+    with pytest.raises(BudgetExceeded, match="quota of 'olga'"):
+        ledger.reserve("visits", charge[1])
+
+
 # -- what people see -------------------------------------------------------------------
 
 
