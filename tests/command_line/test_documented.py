@@ -40,6 +40,12 @@ def ran(tmp_path_factory, load_helper):
     return folder, shell.said
 
 
+def readme_block():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```sh\n(.*?)^```$", readme, flags=re.DOTALL | re.MULTILINE)
+    return block
+
+
 def test_every_block_is_of_a_kind_that_runs():
     assert {kind for kind, _ in BLOCKS} == {"python", "sh"} and PAGE.count("```") == 2 * len(BLOCKS)
 
@@ -60,10 +66,24 @@ def test_the_page_does_what_it_says(ran):
 
 
 def test_the_commands_of_the_readme_are_among_those_that_run():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"^```sh\n(.*?)^```$", readme, flags=re.DOTALL | re.MULTILINE)
+    block = readme_block()
     here = {line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()}
     assert block and set(block.splitlines()) <= here
+
+
+def test_the_block_of_the_readme_runs_as_it_is_printed(load_helper, tmp_path, monkeypatch):
+    for package in ("pyarrow", "jinja2"):
+        pytest.importorskip(package)
+    if not Path("/bin/bash").exists():
+        pytest.skip("the commands are for bash")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(BLOCKS[0][1], "docs/command_line.md", "exec"), {})  # the table
+    shell = load_helper(ROOT / "tests" / "shell.py").Shell(tmp_path)
+    try:
+        shell.run(readme_block())
+    finally:
+        shell.close()
+    assert "The report holds" in shell.said and (tmp_path / "predictions.csv").exists()
 
 
 def test_the_edit_of_the_page_reaches_the_domain(ran):
