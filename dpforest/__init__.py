@@ -67,6 +67,7 @@ _HOMES = {
     "Signer": "dpforest.signatures",
     "StreamError": "dpforest.exceptions",
     "UndeclaredLabelsWarning": "dpforest.exceptions",
+    "UnreadableColumnsWarning": "dpforest.exceptions",
     "UtilityFigure": "dpforest.report.utility",
     "WeakSignalWarning": "dpforest.exceptions",
     "check_pipeline": "dpforest.estimators.pipelines",
@@ -149,6 +150,7 @@ if TYPE_CHECKING:
         ReportError,
         StreamError,
         UndeclaredLabelsWarning,
+        UnreadableColumnsWarning,
         WeakSignalWarning,
     )
     from dpforest.ledger.ledger import BudgetLedger
@@ -218,6 +220,7 @@ __all__ = [
     "Signer",
     "StreamError",
     "UndeclaredLabelsWarning",
+    "UnreadableColumnsWarning",
     "UtilityFigure",
     "WeakSignalWarning",
     "accounting",

@@ -499,6 +499,10 @@ class ColumnsOfTimesWarning(UserWarning):
     """A column that is to be predicted is of dates or times, which mean nothing in a domain."""
 
 
+class UnreadableColumnsWarning(UserWarning):
+    """No value of a numeric column that is to be predicted is a number."""
+
+
 class FewRecordsWarning(UserWarning):
     """Released counts add up to far less than the declared number of records."""
 

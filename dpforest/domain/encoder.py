@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,21 @@ _CELLS_AT_ONCE = 2**15
 
 #: Stands for labels that were left out, where None means that somebody forgot them.
 FEATURES_ONLY: Any = object()
+
+
+class Meaningless(NamedTuple):
+    """Features of a table to predict whose columns mean nothing as a whole.
+
+    Attributes
+    ----------
+    of_times : tuple of str
+        Of dates or times by the type of an array or a frame.
+    without_numbers : tuple of str
+        Numeric ones that are read, of whose values none is a number, and some are there.
+    """
+
+    of_times: tuple[str, ...]
+    without_numbers: tuple[str, ...]
 
 
 class DomainEncoder:
@@ -186,7 +201,7 @@ class DomainEncoder:
         self._check_declared()
         table = self._open(X)
         labels = self._read_labels(y, table)
-        matrix, keep = self._encode_table(table, for_predict=False)
+        matrix, keep = self._encode_table(table)
         if self.task == "classification":
             codes = label_codes(labels, self._classes())
             faults: Faults = [(LABEL_RULE, codes < 0)]
@@ -216,12 +231,12 @@ class DomainEncoder:
         keep : bool array of shape (n_samples,)
             False where the record is to be dropped.
         """
-        return self._encode_table(self._open(X), for_predict=False)
+        return self._encode_table(self._open(X))
 
     @quietly
     def encode_to_predict(
         self, X: Any, read: Sequence[int] | None = None
-    ) -> tuple[NDArray[np.integer], tuple[str, ...]]:
+    ) -> tuple[NDArray[np.integer], Meaningless]:
         """Encode a table for prediction; rows stay in place, and none is dropped.
 
         Every record gets a code by a fixed public rule: infinity is clipped; what is no number,
@@ -239,18 +254,15 @@ class DomainEncoder:
         Returns
         -------
         codes : array of shape (n_samples, n_features)
-        of_times : tuple of str
-            Features whose columns are of dates or times by the type of an array or a frame.
+        meaningless : Meaningless
         """
         table = self._open_to_predict(X)
-        of_times = tuple(self.domain.feature_names[place] for place in table.of_times())
-        n_features = self.domain.n_features
-        if read is not None and _FEW_READ * len(read) <= n_features:
-            codes = np.zeros((table.table.n_rows, n_features), dtype=self.dtype)
-            for position in read:
-                codes[:, position], _ = self._encode_column(table, position)
-            return codes, of_times
-        return self._encode_table(table, for_predict=True)[0].codes, of_times
+        codes, without = self._codes_to_predict(table, read)
+        of_times, names = table.of_times(), self.domain.feature_names
+        return codes, Meaningless(
+            tuple(names[place] for place in of_times),
+            tuple(names[place] for place in without if place not in of_times),
+        )
 
     @quietly
     def as_given(self, X: Any) -> NDArray[Any]:
@@ -318,23 +330,33 @@ class DomainEncoder:
         check_lengths(selection.table, labels)
         return labels
 
-    def _encode_table(
-        self, selection: Selection, *, for_predict: bool
-    ) -> tuple[EncodedMatrix, NDArray[np.bool_]]:
+    def _encode_table(self, selection: Selection) -> tuple[EncodedMatrix, NDArray[np.bool_]]:
+        """Codes to train on, and which records are kept."""
         n_rows = selection.table.n_rows
         codes = np.empty((n_rows, self.domain.n_features), dtype=self.dtype)
         keep = np.ones(n_rows, dtype=np.bool_)
         if selection.table.broken is not None:
             self._apply("X", [(WIDTH_RULE, selection.table.broken)], keep)
-        if for_predict and n_rows < _FEW_RECORDS and self._encode_numbers(selection, codes):
-            return EncodedMatrix(codes, self.n_codes, self.ordered), keep
         for position, feature in enumerate(self.domain.features):
             codes[:, position], faults = self._encode_column(selection, position)
-            if not for_predict:
-                self._apply(feature.name, faults, keep)
-        # Candidates of splits are a matter of training alone.
-        unknown = () if for_predict else self.unknown
-        return EncodedMatrix(codes, self.n_codes, self.ordered, unknown), keep
+            self._apply(feature.name, faults, keep)
+        return EncodedMatrix(codes, self.n_codes, self.ordered, self.unknown), keep
+
+    def _codes_to_predict(
+        self, selection: Selection, read: Sequence[int] | None
+    ) -> tuple[NDArray[np.integer], list[int]]:
+        """Codes of all records, and places of numeric features of which no value is a number."""
+        n_rows, n_features = selection.table.n_rows, self.domain.n_features
+        codes = np.zeros((n_rows, n_features), dtype=self.dtype)
+        few = read is not None and _FEW_READ * len(read) <= n_features
+        if not few and n_rows < _FEW_RECORDS and self._encode_numbers(selection, codes):
+            return codes, []
+        without = []
+        for position in read if few and read is not None else range(n_features):
+            codes[:, position], faults = self._encode_column(selection, position)
+            if have_no_number(codes[:, position], faults, int(self.n_codes[position])):
+                without.append(position)
+        return codes, without
 
     def _encode_column(
         self, selection: Selection, position: int
@@ -498,6 +520,15 @@ def numeric_faults(
     if not feature.missing:
         faults.append((MISSING_RULE, absent))
     return faults, absent
+
+
+def have_no_number(codes: NDArray[np.integer], faults: Faults, n_codes: int) -> bool:
+    """Say if each value of a numeric column is no number or missing, and not all are missing."""
+    broken = dict(faults)
+    if NUMBER_RULE not in broken:
+        return False
+    absent = broken.get(MISSING_RULE, codes == n_codes - 1)
+    return bool((broken[NUMBER_RULE] | absent).all())
 
 
 def midpoint_code(feature: NumericFeature, cells: Cells) -> int:

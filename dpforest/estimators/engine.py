@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpforest.estimators.fit_plan import FitRequest, checked_approximate_rows, table_facts
     from dpforest.estimators.forecast import summarise
     from dpforest.estimators.forecast_range import public_figures, range_after_fit
-    from dpforest.estimators.names import check_feature_names, warn_of_times
+    from dpforest.estimators.names import check_feature_names, warn_of_no_numbers, warn_of_times
     from dpforest.estimators.outcome import FitOutcome
     from dpforest.estimators.parameters import (
         MAX_DEPTH,
@@ -102,6 +102,7 @@ _HOMES = {
     "target_faults": "dpforest.domain.encoder",
     "warn_of_large_delta": "dpforest.estimators.planning",
     "warn_of_large_epsilon": "dpforest.estimators.planning",
+    "warn_of_no_numbers": "dpforest.estimators.names",
     "warn_of_times": "dpforest.estimators.names",
 }
 
@@ -156,6 +157,7 @@ __all__ = [
     "target_faults",
     "warn_of_large_delta",
     "warn_of_large_epsilon",
+    "warn_of_no_numbers",
     "warn_of_times",
 ]
 

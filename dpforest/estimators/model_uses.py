@@ -186,8 +186,9 @@ class ModelUses:
 
     def _coded(self, X: Any) -> NDArray[Any]:
         """Codes of records, as predictions have them; warns of columns that mean nothing."""
-        codes, of_times = self._encoder_.encode_to_predict(X, self.model_.features_read())
-        engine.warn_of_times(of_times)
+        codes, meaningless = self._encoder_.encode_to_predict(X, self.model_.features_read())
+        engine.warn_of_times(meaningless.of_times)
+        engine.warn_of_no_numbers(meaningless.without_numbers)
         return codes
 
     # -- exports and drawings ----------------------------------------------------------------

@@ -22,6 +22,7 @@ from dpforest.exceptions import (
     ParameterError,
     ParameterTypeError,
     UndeclaredLabelsWarning,
+    UnreadableColumnsWarning,
     kind_of,
 )
 from dpforest.records.streams.base import Source
@@ -111,6 +112,25 @@ def warn_of_times(features: tuple[str, ...]) -> None:
     )
     level = callers_stacklevel()
     warn_in_search(text, ColumnsOfTimesWarning, running_search(None), key=listed, stacklevel=level)
+
+
+def warn_of_no_numbers(features: tuple[str, ...]) -> None:
+    """Warn of columns to predict that are to hold numbers and hold none; no value is told.
+
+    What is predicted is the caller's own. A fit reads such columns without a word.
+    """
+    if not features:
+        return
+    listed = ", ".join(map(repr, features[:5])) + (", …" if len(features) > 5 else "")
+    text = (
+        f"no value of {listed} is a number, so each is predicted as the middle of the declared "
+        "bounds. Write numbers with a decimal point and nothing else beside the digits, as "
+        "pandas.read_csv(..., decimal=',', thousands='.') reads others; dates as days since a "
+        "public date"
+    )
+    level = callers_stacklevel()
+    search = running_search(None)
+    warn_in_search(text, UnreadableColumnsWarning, search, key=listed, stacklevel=level)
 
 
 def warn_of_label_type(y: Any, search: str | None) -> None:

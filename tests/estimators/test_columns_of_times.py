@@ -18,6 +18,7 @@ from dpforest import (
     MultinomialForestClassifier,
     PrivateForestClassifier,
     PrivateForestRegressor,
+    UnreadableColumnsWarning,
 )
 from dpforest.exceptions import ParameterTypeError
 
@@ -75,15 +76,18 @@ def test_frames_of_polars_and_arrays_are_told_too_and_arrow_is_refused(forest):
         forest.predict(pa.Table.from_pandas(TABLE.assign(day=DATES)))
 
 
-def test_what_has_no_type_of_its_own_is_not_told(forest):
-    """Of cells nothing is said, and columns that are not declared are not read."""
+def test_what_has_no_type_of_its_own_is_told_as_what_is_no_number(forest):
+    """Columns that are not declared are not read."""
     day = datetime.date(2020, 1, 31)
+    for table in (TABLE, TABLE.assign(other=DATES), TABLE.to_dict("records")):
+        forest.predict(table)  # a warning would be an error
     for table in (
-        TABLE, TABLE.assign(other=DATES), TABLE.assign(day=[day] * 400),
-        TABLE.assign(day=DATES.astype(str)), TABLE.to_dict("records"),
+        TABLE.assign(day=[day] * 400), TABLE.assign(day=DATES.astype(str)),
         [{"age": 1, "day": day, "ward": "a"}],
     ):  # fmt: skip
-        forest.predict(table)  # a warning would be an error
+        with pytest.warns(UnreadableColumnsWarning, match="'day' is a number.*days since") as told:
+            forest.predict(table)
+        assert len(told) == 1 and "2020" not in str(told[0].message)
 
 
 @pytest.mark.parametrize(("kind", "y"), KINDS)
