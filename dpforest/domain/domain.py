@@ -223,7 +223,7 @@ class Domain(Shown, DomainFacts):
         Parameters
         ----------
         *names : str
-            Of :attr:`may_be_codes`.
+            Of :attr:`may_be_codes`, or of digits with leading zeros, which are categories already.
 
         Returns
         -------
@@ -235,18 +235,22 @@ class Domain(Shown, DomainFacts):
         DomainError
             If an entry is not among them.
         """
+        from dpforest.domain.doubts import have_leading_zeros
         from dpforest.domain.draft import as_categories
 
         codes = self.may_be_codes
+        drafted = (f for f in self.features if f.kind == "categorical" and f.drafted)
+        are_such = {f.name for f in drafted if have_leading_zeros(f.categories)}
         for name in names:
-            if name not in codes:
+            if name not in codes and name not in are_such:
                 raise DomainError(
                     str(name),
                     "is no drafted column of few whole numbers",
                     "Name one of domain.may_be_codes, or declare the categories",
                 )
         features = tuple(
-            as_categories(f, codes[f.name]) if f.name in names else f for f in self.features
+            as_categories(f, codes[f.name]) if f.name in names and f.name in codes else f
+            for f in self.features
         )
         return self.model_copy(update={"features": features})
 

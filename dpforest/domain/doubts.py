@@ -25,6 +25,9 @@ _WRITTEN_OTHERWISE = re.compile(
     r"|\d{1,3}(?:,\d{3})+\.\d+|\d+(?:[.,]\d+)?(?= ?[%€$£]))(?: ?[%€$£])?"
 )
 _PLAIN = re.compile(r"[-+]?\d+(?:\.\d+)?")
+_DIGITS = re.compile("[0-9]+")
+#: Part of digits with a leading zero that is no slip.
+_OFTEN = 0.1
 #: Texts of which so many read as numbers are numbers; fewer distinct ones are a list to pick from.
 _MOST_OTHERS, _FEWEST = 0.1, 3
 #: So many different numbers are more than codes of a list to pick from.
@@ -68,6 +71,18 @@ def nearly_all_numbers(texts: Iterable[str]) -> bool:
     plain = sum(_PLAIN.fullmatch(text.strip()) is not None for text in known)
     others = len(known) - plain
     return plain >= _FEWEST_NUMBERS and 0 < others <= _MOST_OTHERS * len(known)
+
+
+def have_leading_zeros(texts: Iterable[str]) -> bool:
+    """Say if texts are digits that codes have: 01234, of one length or often with such a zero.
+
+    A text or two among others of many lengths may be slips in numbers.
+    """
+    known = list(texts)
+    padded = sum(len(text) > 1 and text[0] == "0" for text in known)
+    if not padded or not all(_DIGITS.fullmatch(text) for text in known):
+        return False
+    return len({len(text) for text in known}) == 1 or padded >= _OFTEN * len(known)
 
 
 def spelt_alike(texts: Iterable[str]) -> bool:
@@ -191,6 +206,11 @@ _READINGS: tuple[tuple[Callable[[tuple[str, ...]], bool], str], ...] = (
         read_as_days,
         "read as texts, but they look like dates; write days since a public date to have numbers, "
         "or leave the column out",
+    ),
+    (
+        lambda texts: len(texts) < MOST_DRAFTED and have_leading_zeros(texts),
+        "read as texts, since some begin with a zero, as codes do; where more means more, declare "
+        "bounds in place of categories",
     ),
     (
         nearly_all_numbers,

@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.checks import check_asked_task
-from dpforest.domain.doubts import MOST_DRAFTED, NO_TEXT, far_bounds, look_like_identifiers
+from dpforest.domain.doubts import (
+    MOST_DRAFTED,
+    NO_TEXT,
+    far_bounds,
+    have_leading_zeros,
+    look_like_identifiers,
+)
 from dpforest.domain.labels import check_lengths, read_labels
 from dpforest.domain.marks import DRAFT_NOTE, DRAFT_SOURCE, DraftMark
 from dpforest.domain.opening import read_table
@@ -150,9 +156,18 @@ def _draft_feature(name: str, column: Column) -> NumericFeature | CategoricalFea
         _check_draftable(name, column)
     if not _holds_booleans(column):
         numbers, unparsable = to_floats(column)
-        if unparsable is None:
+        if unparsable is None and not _are_codes(column, numbers):
             return _draft_numeric(name, numbers)
     return _draft_categorical(name, list(column))
+
+
+def _are_codes(column: Column, numbers: NDArray[np.float64]) -> bool:
+    """Say if all that is there are digits as codes have them; identifiers are told as numbers."""
+    if isinstance(column, np.ndarray) or look_like_identifiers(numbers):
+        return False
+    present = [value for value in column if meaning_of(value) is not None]
+    texts = [text_of(value).rstrip("\0").strip() for value in present if isinstance(value, str)]
+    return len(texts) == len(present) and have_leading_zeros(texts)
 
 
 def _holds_booleans(column: Column) -> bool:

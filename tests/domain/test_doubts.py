@@ -93,6 +93,43 @@ def test_a_sign_for_a_missing_value_among_numbers(texts, numbers):
 
 
 @pytest.mark.parametrize(
+    ("texts", "codes"),
+    [
+        (["01234", "04109", "80331"], True),
+        (["007", "008", "042"], True),
+        (["01", "1", "2", "12"], True),  # often with a zero, though of several lengths
+        ([" 01", "02 ", None, "", "nan"], True),
+        (["01", *map(str, range(1, 31))], False),  # a slip among numbers
+        (["10", "20", "0"], False),
+        (["0.5", "0.7"], False),
+        (["01.5", "02.5"], False),
+        (["-01", "-02"], False),
+        ([1, 2, "01"], False),
+    ],
+)
+def test_digits_with_leading_zeros_are_drafted_as_categories(texts, codes):
+    domain = draft_of(texts)
+    assert domain.features[0].kind == ("categorical" if codes else "numeric")
+    assert ("some begin with a zero" in domain.doubts.get("x0", "")) == codes
+    assert domain.check([[value, 1] for value in texts]).dropped == 0
+    if codes:
+        assert domain.with_categories("x0") == domain
+
+
+def test_identifiers_with_leading_zeros_are_doubted_as_numbers():
+    rows = [[f"{k:05d}", k % 7] for k in range(400)]
+    domain = Domain.draft(rows)
+    assert domain.features[0].kind == "numeric" and "of an identifier" in domain.doubts["x0"]
+
+
+def test_many_codes_with_leading_zeros_are_doubted_as_a_list_that_may_be_cut():
+    rows = [[f"{k * k % 9973:05d}", k % 7] for k in range(400)]
+    domain = Domain.draft(rows)
+    assert len(domain.features[0].categories) == 255
+    assert "complete codes from their book" in domain.doubts["x0"]
+
+
+@pytest.mark.parametrize(
     ("texts", "alike"),
     [
         (["Ja", "ja"], True), (["ja", "ja ", "nein"], True), (["a  b", "A b"], True),
