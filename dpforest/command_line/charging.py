@@ -144,7 +144,8 @@ def _less_than(price: Price, delta: float | str) -> str:
     """A way to go on where the price of a fit with this delta does not fit."""
     if price.currency != "rho" or not delta or price.amount is None:
         return "Ask for less"
-    return less_by(price.epsilon, float(price.remaining or 0) / float(price.amount))
+    part = float(price.remaining or 0) / float(price.amount)
+    return less_by(price.epsilon, float(delta), part)
 
 
 def price_words(price: Price) -> str:

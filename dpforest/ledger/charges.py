@@ -50,8 +50,14 @@ OTHER_DOMAIN = (
     "Use that very domain; other features, bounds, categories or classes are another data set, "
     "whose cap adds to this one's for the same people (docs/ledger.md)"
 )
-#: Rho grows more slowly than the square of epsilon, which so falls by more than the root of a part.
-_SURE, _POWER = 0.95, 0.6
+#: Of one strategy rho grows by less than the square of epsilon, which so falls by more than the
+#: root of a part: by a power of at most this, and so much more for each unit of epsilon. One-off
+#: runs of plans on adult, four strategies, epsilon .02 to 30, delta 1e-9 to 1e-5: at most .555 at
+#: .05, .551 at 1 and .631 at 7; with a delta of 1e-3 at most .746.
+_POWER, _MORE, _SMALL_DELTA = 0.565, 0.011, 1e-5
+_POWER_BEYOND, _LARGEST_DELTA = 0.75, 1e-3
+#: What plans of one strategy differ by: in passes, or trees.
+_SURE = 0.995
 
 
 def other_unit(records: int) -> str:
@@ -245,19 +251,22 @@ def _exceeded(
 def _less_than(charge: Charge, asked: int, left: int) -> str:
     """A way to go on: of a fit that has a delta, an epsilon with which it may fit."""
     epsilon = parse_amount(charge.epsilon)
-    if epsilon == _INFINITE or not _delta_of(charge):
+    delta = _delta_of(charge)
+    if epsilon == _INFINITE or not delta:
         return _LESS
-    return less_by(float(epsilon), left / asked)
+    return less_by(float(epsilon), float(delta), left / asked)
 
 
-def less_by(epsilon: float, part: float) -> str:
+def less_by(epsilon: float, delta: float, part: float) -> str:
     """A way to go on where a part of what a fit with a delta costs in rho is left.
 
     The epsilon is one to try: with it ``"auto"`` may pick a strategy that costs more rho.
     """
-    if not 0 < part < math.inf or not 0 < epsilon < math.inf:
+    sound = 0 < part < math.inf and 0 < epsilon < math.inf and delta <= _LARGEST_DELTA
+    if not sound:
         return _LESS
-    fits = _SURE * epsilon * part**_POWER
+    power = _POWER + _MORE * epsilon if delta <= _SMALL_DELTA else _POWER_BEYOND
+    fits = _SURE * epsilon * part**power
     step = 10.0 ** (math.floor(math.log10(fits)) - 1)
     return f"Ask for less, and try epsilon = {math.floor(fits / step) * step:.2g}: {_FOR_LIFE}"
 
