@@ -311,7 +311,11 @@ def _gain(job: FitJob) -> Range | None:
 
 
 def _forecast(job: FitJob, gain: Range | None) -> list[str]:
-    """A line that says what the forest likely gains."""
-    if gain is None:
+    """A line that says what the forest likely gains.
+
+    Of classes none but ``"auto"`` has a range of its own: see ``expected_gain``.
+    """
+    regresses = is_regressor(job.forest)
+    if gain is None or not (regresses or getattr(job.forest, "strategy", "") == "auto"):
         return []
-    return [f"forecast: {gain_in_words(gain, is_regressor(job.forest))}"]
+    return [f"forecast: {gain_in_words(gain, regresses)}"]

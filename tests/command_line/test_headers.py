@@ -32,6 +32,11 @@ def test_a_fit_writes_it_into_its_report(good, header, here):
     report = PrivacyReport.from_json((here / "new" / "report.json").read_text())
     assert report.header == header_at(str(header))
     assert "Who comes back" in (here / "new" / "report.html").read_text()
+    assert "forecast" not in words  # a strategy that was named has no range of its own
+
+
+def test_a_fit_of_auto_says_what_it_likely_gains(good, here):
+    words = good(f"{FIT.replace('--strategy one_shot', '')} --yes --output new")
     assert re.search("forecast: accuracy .*is likely ", words)
 
 

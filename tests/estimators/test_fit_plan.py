@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from dpforest import BudgetAccountant, Domain, NumericFeature, PrivateForestClas
 from dpforest.accounting.releases import LearnerBudget
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.fit_plan import COUNT_ROLE, COUNT_SHARE, count_event, table_facts
-from dpforest.estimators.forecast import in_words, teaches
+from dpforest.estimators.forecast import SHARES_GAINED, in_words, teaches
 from dpforest.estimators.planning import budget_after, make_plan, planned
 from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.trees import strategies
@@ -551,7 +552,7 @@ def test_what_cannot_be_planned_is_refused(domain):
             PrivateForestClassifier(epsilon=1, strategy=strategy).plan(domain)
 
 
-GAIN = "that of always naming the most frequent class"
+GAIN = "a forest without privacy gains over always naming the most frequent class"
 FORECASTS = [
     ({"epsilon": "0.001"}, 100, "more than the shares of the classes"),
     ({"epsilon": 1}, 50, GAIN),
@@ -563,12 +564,7 @@ FORECASTS = [
 def test_the_forecast_speaks_of_what_is_planned(parameters, rows, said, domain):
     plan = PrivateForestClassifier(**parameters).plan(domain, rows)
     assert said in plan.forecast
-    low, high = plan.expected_gain
-    above = f"accuracy is likely {low:.2f} to {high:.2f} above that"
-    between = (
-        f"accuracy less that of always naming the most frequent class is likely between {low:.2f}"
-    )
-    assert ((between if low < 0 else above) in plan.forecast) == plan.teachable
+    assert ("without privacy gains" in plan.forecast) == plan.teachable
     shown = plan.forecast.removeprefix("R = ").split(":")[0]
     assert float(shown.replace(",", "")) == float(f"{plan.signal:.3g}")
 
@@ -608,9 +604,26 @@ def test_a_plan_names_the_delta_that_the_guarantee_will_name(strategy, spent):
     assert forest.plan(unknown).delta == 1e-6
 
 
-@pytest.mark.parametrize(("rows", "few"), [(60, True), (80, False)])
-def test_a_forecast_says_where_many_fits_learn_nothing(rows, few):
+@pytest.mark.parametrize(
+    ("rows", "pure", "with_delta"),
+    [
+        (60, "62 % or more.* 20 % gained nothing", "72 % or more.* 15 % gained nothing"),
+        (80, "75 % or more.* 11 % gained nothing", "75 % or more.* 11 % gained nothing"),
+        (3000, "88 % or more.* quarters 73 % or", "88 % or more.* quarters 80 % or"),
+        (10**7, "88 % or more.* quarters 65 % or", "92 % or more.* quarters 81 % or"),
+    ],
+)
+def test_a_forecast_of_classes_says_how_much_was_learnt_elsewhere(rows, pure, with_delta):
+    """The range of the gain reads 0.00 to 0.44 for all two classes from R = 1000 on."""
     domain = Domain(features={"a": (0, 9)}, classes=["n", "y"], approximate_rows=rows)
-    for delta in (0, 1e-6):
-        said = PrivateForestClassifier(epsilon=1, delta=delta, domain=domain).plan().forecast
-        assert ("many fits learn nothing" in said) == few
+    for delta, said in ((0, pure), (1e-8, with_delta)):
+        plan = PrivateForestClassifier(epsilon=1, delta=delta, domain=domain).plan()
+        assert re.search(said, plan.forecast) and "0.44" not in plan.forecast
+
+
+def test_shares_that_were_learnt_are_those_of_the_page():
+    page = (Path(__file__).parents[2] / "docs" / "choosing_epsilon.md").read_text("utf-8")
+    cell = r"(\d+) / (\d+) / \d+, (\d+) %"
+    rows = re.findall(rf"^\| (?:from )?([\d,]+)(?: to [\d,]+)? \| {cell} \| {cell} \|", page, re.M)
+    figures = ([int(part.replace(",", "")) for part in row] for row in rows)
+    assert [(row[0], tuple(row[1:4]), tuple(row[4:])) for row in figures] == list(SHARES_GAINED)
