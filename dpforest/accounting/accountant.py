@@ -154,7 +154,10 @@ class BudgetAccountant:
             )
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Write the books as JSON; ``FrozenLedger.from_json`` reads them back."""
+        """Write the books as JSON; ``FrozenLedger.from_json`` reads them back.
+
+        A file that is at ``path`` is replaced.
+        """
         return self.frozen().to_json(path)
 
     # -- spending -----------------------------------------------------------------------

@@ -300,7 +300,7 @@ class LedgerRecord(Frozen):
         return self.scopes
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Write the books as JSON, to a file too if ``path`` is given."""
+        """Write the books as JSON, to a file too if ``path`` is given: over what is there."""
         text = self.model_dump_json(indent=2)
         if path is not None:
             write_file(path, text)

@@ -203,7 +203,7 @@ class ModelUses:
         Parameters
         ----------
         path : str or Path, optional
-            Where to write the text too.
+            Where to write the text too; a file that is there is replaced.
         """
         check_is_fitted(self)
         from dpforest.plain.writing import plain_model
@@ -223,7 +223,7 @@ class ModelUses:
         Parameters
         ----------
         path : str or Path, optional
-            Where to write the file too.
+            Where to write the file too; one that is there is replaced.
         outputs : sequence of str, optional
             Names of the outputs. A classifier has ``("label", "probabilities")``, of shapes (n,)
             and (n, n_classes); a regressor has ``("variable",)``, of shape (n, 1).
@@ -263,7 +263,7 @@ class ModelUses:
         Parameters
         ----------
         path : str or Path, optional
-            Where to write the text too.
+            Where to write the text too; a file that is there is replaced.
         table : str or sequence of str, default="records"
             Name of the table, without a point in it, or names in turn: ``("clinic", "stays")`` is
             the table stays of the schema clinic, and ``("clinic.stays",)`` is one name.

@@ -30,7 +30,7 @@ def onnx_model(
     plain : str
         What ``to_plain`` returned.
     path : str or Path, optional
-        Where to write the file too.
+        Where to write the file too; one that is there is replaced.
     outputs : sequence of str, optional
         Names of what comes out: labels and probabilities, or means.
 

@@ -41,7 +41,7 @@ def sql_model(
     plain : str
         What ``to_plain`` returned.
     path : str or Path, optional
-        Where to write the text too.
+        Where to write the text too; a file that is there is replaced.
     table : str or sequence of str
         Where the records are: a name without a point in it, or all names, such as those of a schema
         and a table. A name alone, with a point in it, is ``("a.b",)``.

@@ -95,7 +95,7 @@ class LedgerAdministration(LedgerCore):
         Parameters
         ----------
         path : str or path, optional
-            A file to write.
+            A file to write; one that is there is replaced.
 
         Returns
         -------
@@ -134,7 +134,7 @@ class LedgerAdministration(LedgerCore):
         Parameters
         ----------
         path : str or path, optional
-            A file to write.
+            A file to write; one that is there is replaced.
         data_sets : sequence of str, optional
             By default all of them.
 

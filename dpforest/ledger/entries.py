@@ -193,7 +193,7 @@ class Charge(Frozen):
         Parameters
         ----------
         path : str or path, optional
-            A file to write.
+            A file to write; one that is there is replaced.
         """
         charge = self.model_dump(mode="json")
         data = {"format": PLAN_FORMAT, "version": PLAN_VERSION, "charge": charge}

@@ -59,7 +59,7 @@ def plain_model(
     model : ReleasedModel
     link : Link
     path : str or Path, optional
-        Where to write the text too.
+        Where to write the text too; a file that is there is replaced.
     """
     features = [FeatureCodes.of(encoder, place) for place in range(len(encoder.domain.features))]
     writer = _Writer(features, link.order)

@@ -64,7 +64,7 @@ class PrivacyReport(ReportRecord):
         return self.to_markdown()
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Write the report as JSON, to a file too if ``path`` is given.
+        """Write the report as JSON, to a file too if ``path`` is given: over what is there.
 
         ``dpforest.report_schema()`` is the JSON Schema that it keeps to.
         """
@@ -79,7 +79,7 @@ class PrivacyReport(ReportRecord):
         Parameters
         ----------
         path : str or Path, optional
-            A file that it is written to as well.
+            A file that it is written to as well; one that is there is replaced.
         audit : AuditResult or OneRunResult, or several of them, optional
             Audits of this estimator; what they found is shown beside the claim.
 
@@ -100,7 +100,8 @@ class PrivacyReport(ReportRecord):
         Parameters
         ----------
         path : str or Path, optional
-            A file that it is written to as well, as JSON, which is YAML too.
+            A file that it is written to as well, as JSON, which is YAML too; one that is there is
+            replaced.
 
         Returns
         -------
@@ -120,7 +121,8 @@ class PrivacyReport(ReportRecord):
         Parameters
         ----------
         path : str or Path, optional
-            A file that it is written to as well, such as ``README.md``.
+            A file that it is written to as well, such as ``README.md``; one that is there is
+            replaced.
         """
         from dpforest.report.card import model_card
 
@@ -142,7 +144,7 @@ class PrivacyReport(ReportRecord):
             return None
 
     def to_markdown(self, path: str | Path | None = None) -> str:
-        """Write the report as Markdown, to a file too if ``path`` is given."""
+        """Write the report as Markdown, to a file too if ``path`` is given: over what is there."""
         from dpforest.report.text import report_markdown
 
         return _written(report_markdown(self), path)

@@ -63,7 +63,7 @@ class ReportSignature(Frozen):
     signature: Annotated[str, _hexadecimal(64)]
 
     def to_json(self, path: str | Path | None = None) -> str:
-        """Write it as JSON, to a file too if ``path`` is given."""
+        """Write it as JSON, to a file too if ``path`` is given: over what is there."""
         text = self.model_dump_json(indent=1) + "\n"
         if path is not None:
             write_file(path, text, newline="\n")

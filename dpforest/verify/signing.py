@@ -24,7 +24,7 @@ def sign_report(
     key : Signer
         ``dpforest.Signer.read(path)``; the same key may sign entries of a ledger.
     path : str or Path, optional
-        A file that the signature is written to, beside the report.
+        A file that the signature is written to, beside the report; one that is there is replaced.
 
     Returns
     -------
