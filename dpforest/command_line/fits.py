@@ -10,6 +10,7 @@ Held by tests/command_line/test_fit.py.
 from __future__ import annotations
 
 import argparse
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -37,7 +38,7 @@ from dpforest.command_line.running import print_notice
 from dpforest.command_line.tables import WholeTable, files_of, is_streamed, labelled
 from dpforest.estimators.forecast import gain_in_words
 from dpforest.estimators.forecast_range import Range
-from dpforest.exceptions import DPForestError, MissingExtraError
+from dpforest.exceptions import DPForestError, MissingExtraError, UnreadableColumnsWarning
 from dpforest.ledger.command_line import exit_code
 from dpforest.report.header import ReportHeader
 from dpforest.writing import (
@@ -244,15 +245,20 @@ def _write_results(job: FitJob) -> Answer:
     if not job.chosen.no_html:
         makers.append(("page", PAGE, lambda path: write(path, report.to_html())))
     if job.chosen.predict:
-        makers.append(
-            ("predictions", PREDICTIONS, lambda path: write_predictions(job.chosen, forest, path))
-        )
+        makers.append(("predictions", PREDICTIONS, lambda path: _write_predictions(job, path)))
     for what, name, make in makers:
         if job.is_in_output_folder:
             _write(job, what, job.folder / name, make)
         else:
             job.problems.append(f"{what}: not written, since the model is not in that folder")
     return _answer(job)
+
+
+def _write_predictions(job: FitJob, path: Path) -> None:
+    """Write predictions without a word on the records, which may be those that were trained on."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnreadableColumnsWarning)
+        write_predictions(job.chosen, job.forest, path)
 
 
 def _write(job: FitJob, what: str, path: Path, make: Callable[[Path], None]) -> None:

@@ -167,6 +167,16 @@ def test_predictions_that_fail_leave_no_file(ask, here):
     assert not list(here.glob("*out.csv*"))
 
 
+def test_a_column_without_a_number_is_told_of_by_predict_and_not_by_a_fit(ask, here, rows):
+    lines = [f'{row["stay"]},"{row["age"]},5",{row["ward"]},{row["back"]}' for row in rows]
+    (here / "commas.csv").write_text("\n".join(["stay,age,ward,back", *lines]) + "\n")
+    code, out, err = ask("predict forest/model.json commas.csv")
+    assert code == 0 and out and err.count("no value of 'age' is a number") == 1
+    assert "40,5" not in err and "400" not in err
+    code, _, err = ask(f"{FIT} --output new --predict commas.csv")
+    assert code == 0 and "'age'" not in err and (here / "new" / "predictions.csv").exists()
+
+
 def test_explain(good, here, ask):
     words = good("explain forest/model.json --feature ward")
     assert words.startswith("share of the effect") and "north" in words and "yes" in words
