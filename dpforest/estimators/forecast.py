@@ -198,7 +198,8 @@ def _learns_in_words(plan: FitPlan, gain: Range) -> str:
     figures = public_figures(plan)
     if figures is None or figures.is_regression:
         return gain_in_words(gain, plan.facts.is_regression)
-    return shares_in_words(figures.signal, bool(plan.budget.delta))
+    spends = bool(plan.budget.delta) and not spends_no_delta(plan)
+    return shares_in_words(figures.signal, spends)
 
 
 def shares_in_words(signal: float, with_delta: bool) -> str:
@@ -209,6 +210,7 @@ def shares_in_words(signal: float, with_delta: bool) -> str:
     signal : float
         R in pure epsilon.
     with_delta : bool
+        Whether some of a delta is spent.
     """
     known = (row for row in reversed(SHARES_GAINED) if signal >= row[0])
     _, pure, other = next(known, SHARES_GAINED[0])
