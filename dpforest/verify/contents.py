@@ -146,11 +146,14 @@ def _minimum_problems(record: PrivacyReport) -> Iterator[str]:
 
 
 def _zero_sum_problems(record: PrivacyReport) -> Iterator[str]:
-    """Noise that adds up to nothing over other columns than the classes; its loss tells nothing."""
+    """Noise that adds up to nothing over other columns than the classes; its loss tells nothing.
+
+    Residuals of two classes are one column, which adds up to nothing with no other.
+    """
     n_classes = len((record.domain.get("classes") or {}).get("labels") or ())
     for entry in chain.from_iterable(scope.entries for scope in record.composition.walk()):
         event = read_event(entry.mechanism, entry.parameters)
-        if isinstance(event, ZeroSumGeometricNoise) and event.columns != n_classes:
+        if isinstance(event, ZeroSumGeometricNoise) and not 2 < event.columns == n_classes:
             yield f"entry {entry.index} has noise that adds up to nothing over other columns"
 
 

@@ -30,6 +30,16 @@ _ROWS = "memberships"
 
 
 @dataclass(frozen=True, slots=True)
+class MembershipLattice(GradientLattice):
+    """Sizes of one class of each record, which do not add up to nothing as residuals do."""
+
+    @property
+    def residuals(self) -> Sensitivity:
+        """One column of several has ``most``, the others nothing."""
+        return Sensitivity(Fraction(self.most), Fraction(self.most**2))
+
+
+@dataclass(frozen=True, slots=True)
 class Memberships:
     """Class of each record, as `GRADIENT_STEPS` in one of the columns.
 
@@ -45,7 +55,7 @@ class Memberships:
     def lattice(self) -> GradientLattice:
         """Sizes of what a record may add: `GRADIENT_STEPS` in one column, nothing in the others."""
         one = GRADIENT_STEPS
-        return GradientLattice(self.n_classes, one, one**2, curvature=0, mass=1)
+        return MembershipLattice(self.n_classes, one, one**2, curvature=0, mass=1)
 
     def rows(self, chunk: Chunk) -> NDArray[np.int32]:
         """Addition of each record of a chunk, shape (n, 2 K), the last K nothing; secret, kept."""

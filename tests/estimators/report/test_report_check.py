@@ -378,6 +378,25 @@ def test_noise_adds_up_to_nothing_over_no_other_columns_than_classes(columns, fi
         verify_report(forged(data))
 
 
+def test_no_noise_of_two_classes_adds_up_to_nothing(fitted):
+    data = json.loads(fitted("looked at last, pure").privacy_report().to_json())
+    data["versions"]["dpforest"] = "0.0.1"
+    plain = "two-sided geometric noise"
+    renamed = [
+        entry
+        for scope in data["composition"]["children"]
+        for entry in scope["entries"]
+        if entry["role"] == "leaf sums" and entry["mechanism"] == plain
+    ]
+    assert renamed and holds(forged(data))
+    for entry in renamed:
+        entry["mechanism"] = f"{plain} that adds up to nothing"
+        entry["parameters"]["columns"] = "2"
+    with pytest.raises(ReportError) as caught:
+        verify_report(forged(data))
+    assert any("adds up to nothing over other columns" in text for text in caught.value.problems)
+
+
 @pytest.mark.parametrize(
     "name", ["curves at once, of a count", "waits for a count, in rho", "refitted, of a count"]
 )

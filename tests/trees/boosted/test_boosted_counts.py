@@ -65,6 +65,19 @@ def twin_scores(table, growth, query, shares):
 
 
 @pytest.mark.parametrize("n_classes", CLASSES)
+def test_sums_of_memberships_do_not_say_that_they_add_up_to_nothing(facts_of, table_of, n_classes):
+    facts = facts_of(CODES, n_classes)
+    chunk, memberships = Chunk(table_of(facts, 30)), Memberships(n_classes)
+    none = np.empty(0, dtype=np.int64)
+    query = LeafSums(memberships, (none, none, none), 0, np.array([0]))
+    assert memberships.rows(chunk).sum(axis=1).min() == GRADIENT_STEPS
+    moved = query.sensitivity
+    # One class, and one record of mass 1.
+    assert moved.zero_sum == 0 and moved.l1 >= GRADIENT_STEPS + 1
+    assert moved.l2_squared >= GRADIENT_STEPS**2 + 1
+
+
+@pytest.mark.parametrize("n_classes", CLASSES)
 def test_counts_and_scores_are_those_of_slow_twins_at_every_level(facts_of, table_of, n_classes):
     facts = facts_of(CODES, n_classes)
     table = table_of(facts, 400, seed=n_classes)
