@@ -65,8 +65,7 @@ class Given(Renoising):
     def noisy(self, released: Noised, sums: np.ndarray | None) -> np.ndarray:
         values = released.values.astype(np.float64)
         if released.variance:
-            noise = released.variance**0.5 * self.generator.normal(size=sums.shape)
-            values = sums + np.rint(noise)
+            values = sums + np.rint(released.noise(self.generator))
         self.sums.append(values)
         return values
 
@@ -85,7 +84,7 @@ def given_structure(transcript: Transcript, table: Table, generator: Any) -> tup
     model = transcript.learner.train(transcript.shape, bridge, transcript.facts)
     values = iter(again.sums)
     answers = [
-        (name, Noised(next(values), answer.variance) if name == "noised" else answer)
+        (name, replace(answer, values=next(values)) if name == "noised" else answer)
         for name, answer in transcript.answers
     ]
     return model, replace(transcript, answers=answers)

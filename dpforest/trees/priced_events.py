@@ -17,6 +17,9 @@ from dpforest.records.base import Sensitivity
 
 #: Noise on counts, in either currency.
 CountNoise = GeometricNoise | ZeroSumGeometricNoise | DiscreteGaussianNoise
+#: Columns up to which noise adds up to nothing as they do: of 32 it has .95 of the variance, and a
+#: row of it is kept with a chance of a tenth, so of more it would take long for next to nothing.
+_MOST_COLUMNS = 32
 #: Steps of a selection's epsilon, which is the root of its share of rho, rounded down.
 _ROOT_SCALE = 2**40
 
@@ -24,10 +27,10 @@ _ROOT_SCALE = 2**40
 def count_noise(sensitivity: Sensitivity, share: Fraction, pure: bool) -> CountNoise:
     """Noise that costs at most a share: of epsilon where it is pure, else of rho.
 
-    A variance is rounded up. Pure noise adds up to nothing where what it goes on does; Gaussian
-    noise would have no less variance for it than it has when its mean is taken off.
+    A variance is rounded up. Pure noise adds up to nothing where what it goes on does, of up to 32
+    columns; Gaussian noise would have no less variance for it than when its mean is taken off.
     """
-    if pure and sensitivity.zero_sum:
+    if pure and _adds_up(sensitivity):
         return ZeroSumGeometricNoise(share, sensitivity.l1, Fraction(sensitivity.zero_sum))
     if pure:
         return GeometricNoise(share, sensitivity.l1)
@@ -38,7 +41,12 @@ def noise_name(sensitivity: Sensitivity, pure: bool) -> str:
     """Word for the noise of `count_noise`, for a plan in words."""
     if not pure:
         return "discrete Gaussian"
-    return "zero-sum geometric" if sensitivity.zero_sum else "geometric"
+    return "zero-sum geometric" if _adds_up(sensitivity) else "geometric"
+
+
+def _adds_up(sensitivity: Sensitivity) -> bool:
+    """True if noise on such sums is to add up to nothing."""
+    return 0 < sensitivity.zero_sum <= _MOST_COLUMNS
 
 
 def selection_event(
