@@ -225,7 +225,8 @@ class Scope:
             return composed
         if state is State.OPEN or State.KEPT in state:
             return reserve.maximum(composed)
-        if self._adaptive:
+        # Where nothing was granted, nothing was chosen by what was released.
+        if self._adaptive and composed != NO_LOSS:
             return PrivacyLoss(composed.epsilon, reserve.rho, reserve.delta)
         return composed
 

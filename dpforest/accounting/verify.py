@@ -255,7 +255,7 @@ def _problems(record: ScopeRecord, within_adaptive: bool) -> Iterator[str]:
         yield from _problems(child, within_adaptive)
     if record.composed.loss not in _compositions(record, within_adaptive):
         yield f"{name}: its total does not follow from its entries"
-    if record.charged.loss != _charged(record):
+    if record.charged.loss not in _charges(record):
         yield f"{name}: what it is charged does not follow from its total and reserve"
     if record.reserve is not None and not record.reserve.loss.covers(record.composed.loss):
         yield f"{name}: it is above its reserve"
@@ -403,12 +403,17 @@ def _largest(losses: list[PrivacyLoss]) -> PrivacyLoss:
     return worst
 
 
-def _charged(record: ScopeRecord) -> PrivacyLoss:
+def _charges(record: ScopeRecord) -> tuple[PrivacyLoss, ...]:
+    """Losses that its parent may count.
+
+    Earlier releases kept rho and delta of an adaptive scope also where nothing was granted in it.
+    """
     composed, reserve = record.composed.loss, record.reserve
     if reserve is None:
-        return composed
+        return (composed,)
     if not record.closed or record.reserve_kept:
-        return reserve.loss.maximum(composed)
-    if record.adaptive:
-        return PrivacyLoss(composed.epsilon, reserve.loss.rho, reserve.loss.delta)
-    return composed
+        return (reserve.loss.maximum(composed),)
+    if not record.adaptive:
+        return (composed,)
+    kept = PrivacyLoss(composed.epsilon, reserve.loss.rho, reserve.loss.delta)
+    return (kept, composed) if composed == NO_LOSS else (kept,)

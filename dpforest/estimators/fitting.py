@@ -395,12 +395,10 @@ class Fit:
     def _stays_charged(self, scope: Scope) -> bool:
         """True if an error that ends the training now leaves the fit charged.
 
-        A ledger and a diffprivlib accountant are charged before a record is read. A reserve for
-        requests that wait for released values gives no rho back, unless it is one of two caps.
+        A ledger and a diffprivlib accountant are charged before a record is read.
         """
         elsewhere = self.reservation is not NO_RESERVATION or bool(self.external)
-        keeps_rho = self.plan.adaptive and not self.plan.caps
-        return elsewhere or keeps_rho or _was_granted(scope.record())
+        return elsewhere or _was_granted(scope.record())
 
     def _learn(
         self, scope: Scope, records: Records, progress: PartProgress | PassProgress

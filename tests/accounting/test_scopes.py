@@ -191,6 +191,15 @@ class TestAdaptive:
         assert accountant.loss == PrivacyLoss(F(1, 10), cap.rho)
 
     @pytest.mark.parametrize("size", [1, 2])
+    def test_where_nothing_was_granted_nothing_is_kept(self, accountant, size):
+        cap = PrivacyLoss.pure(F(1, 2))
+        place = accountant.open_scope("fit", cap, adaptive=True, max_records_per_unit=size)
+        assert accountant.loss == cap
+        place.close()
+        assert accountant.loss == PrivacyLoss()
+        assert verify_composition(accountant.composition()) == ()
+
+    @pytest.mark.parametrize("size", [1, 2])
     def test_it_needs_a_reserve(self, accountant, size):
         with pytest.raises(ParameterError, match="adaptive=True: needs a reserve"):
             accountant.open_scope("early stop", adaptive=True, max_records_per_unit=size)

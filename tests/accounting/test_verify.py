@@ -188,3 +188,24 @@ def test_a_scope_apart_numbers_its_entries_anew(books):
     assert scope.entries[0].index > 0
     assert [entry.index for entry in scope.apart().ledger] == [0]
     assert scope.apart().model_copy(update={"entries": scope.entries}) == scope
+
+
+@pytest.mark.parametrize("spends", [True, False])
+def test_a_reserve_comes_back_only_where_nothing_was_granted(spends):
+    """Earlier releases kept rho of such a scope in both cases, and their books are read."""
+    accountant = BudgetAccountant(3, delta="1e-3")
+    kept = PrivacyLoss.concentrated(F(1, 10))
+    with accountant.open_scope("adaptive", reserve=kept, adaptive=True) as scope:
+        if spends:
+            scope.request(DiscreteGaussianNoise(F(100), F(1)), role="sums")
+    books = accountant.composition()
+    (child,) = books.children
+    composed = child.composed.loss
+    held = PrivacyLoss(composed.epsilon, kept.rho)
+    for charged, holds in ((composed, not spends), (held, True)):
+        written = LossRecord.of(charged)
+        other = child.model_copy(update={"charged": written})
+        problems = verify_composition(
+            books.model_copy(update={"children": (other,), "composed": written, "charged": written})
+        )
+        assert (problems == ()) == holds, problems

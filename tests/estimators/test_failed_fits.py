@@ -28,11 +28,16 @@ from dpforest.domain import values
 from dpforest.domain.reading import counting_records
 from dpforest.estimators import fitting
 from dpforest.estimators.fitting import Fit
-from dpforest.exceptions import FewRecordsWarning, GrantError, RepeatedFitWarning
+from dpforest.exceptions import (
+    FewRecordsWarning,
+    GrantError,
+    RepeatedFitWarning,
+)
 from dpforest.records.base import MemoryRecords
 from dpforest.records.streams.passes import StreamedRecords
 from dpforest.report import record
 from dpforest.streams import BatchStream
+from dpforest.trees.strategies import ASKED
 
 
 @pytest.fixture
@@ -301,8 +306,24 @@ def test_a_training_that_ends_before_its_first_grant_says_that_nothing_is_spent(
     accountant = BudgetAccountant(100, 3e-6)
     with pytest.raises(StreamError) as caught:
         planned(name, accountant).fit(X, y)
-    assert ("nothing was spent" in str(caught.value)) == (accountant.spent.exact == NO_LOSS)
-    assert ("stays spent" in str(caught.value)) == (name == "bought")
+    assert "nothing was spent" in str(caught.value) and accountant.spent.exact == NO_LOSS
+
+
+@pytest.mark.parametrize("delta", [0, 1e-6])
+@pytest.mark.parametrize("strategy", ["auto", *ASKED])
+def test_an_invalid_record_is_refused_for_nothing_where_a_number_of_records_is_bought(
+    strategy, delta
+):
+    """Its plan waits for that number, so that its reserve gives no rho back once it is granted."""
+    domain = Domain(features={"a": (0, 9)}, classes=["n", "y"])
+    accountant = BudgetAccountant(2, 1e-5)
+    forest = PrivateForestClassifier(
+        epsilon=1, delta=delta, domain=domain, accountant=accountant, strategy=strategy,
+        invalid="raise",
+    )  # fmt: skip
+    with pytest.raises(InvalidRecordError):
+        forest.fit([[1]] * 50 + [["x"]], ["n", "y"] * 25 + ["n"])
+    assert accountant.spent.exact == NO_LOSS
 
 
 def test_in_a_ledger_such_a_training_stays_charged(monkeypatch, tmp_path):
