@@ -106,7 +106,8 @@ def of_classes_in_pure_epsilon(facts, epsilon, level):
         return "refitted"
     if classes <= 12 and level >= limit:
         return "boosted"
-    from_there = {2: 16_000, 3: 12_000}.get(classes, np.inf if classes <= 12 else 25_000)
+    of_three = 12_000 if facts.ordered.mean() >= 0.8 else 5000
+    from_there = {2: 16_000, 3: of_three}.get(classes, np.inf if classes <= 12 else 25_000)
     return "refitted" if rows >= 100 and level >= from_there else None
 
 
