@@ -51,11 +51,12 @@ OTHER_DOMAIN = (
     "whose cap adds to this one's for the same people (docs/ledger.md)"
 )
 #: Of one strategy rho grows by less than the square of epsilon, which so falls by more than the
-#: root of a part: by a power of at most this, and so much more for each unit of epsilon. One-off
-#: runs of plans on adult, four strategies, epsilon .02 to 30, delta 1e-9 to 1e-5: at most .555 at
-#: .05, .551 at 1 and .631 at 7; with a delta of 1e-3 at most .746.
-_POWER, _MORE, _SMALL_DELTA = 0.565, 0.011, 1e-5
-_POWER_BEYOND, _LARGEST_DELTA = 0.75, 1e-3
+#: root of a part: up to these by a power of at most the first, and so much more for each unit of
+#: epsilon, and by one of the last beyond. One-off runs of plans on adult and on a table of one
+#: feature, four strategies, either way of converting rho: at most .567 up to epsilon 1, .72 at 4,
+#: and .79 with a delta of 1e-4.
+_POWER, _MORE, _SMALL_EPSILON, _SMALL_DELTA = 0.565, 0.011, 1.0, 1e-5
+_POWER_BEYOND, _LARGEST_DELTA = 0.8, 1e-3
 #: What plans of one strategy differ by: in passes, or trees.
 _SURE = 0.995
 
@@ -265,7 +266,8 @@ def less_by(epsilon: float, delta: float, part: float) -> str:
     sound = 0 < part < math.inf and 0 < epsilon < math.inf and delta <= _LARGEST_DELTA
     if not sound:
         return _LESS
-    power = _POWER + _MORE * epsilon if delta <= _SMALL_DELTA else _POWER_BEYOND
+    small = epsilon <= _SMALL_EPSILON and delta <= _SMALL_DELTA
+    power = _POWER + _MORE * epsilon if small else _POWER_BEYOND
     fits = _SURE * epsilon * part**power
     step = 10.0 ** (math.floor(math.log10(fits)) - 1)
     return f"Ask for less, and try epsilon = {math.floor(fits / step) * step:.2g}: {_FOR_LIFE}"

@@ -153,8 +153,8 @@ def test_the_error_names_an_epsilon_to_try(helpers):
     chain = helpers.PureChain()
     chain.reserve(helpers.charge(Fraction(3, 4)))
     error = refused(chain, helpers.charge(Fraction(1, 2), epsilon="2"), BudgetExceeded)
-    # .995 of 2 times a half to the power of .587, to two digits.
-    assert "and try epsilon = 1.3: the cap of a data set is fixed for life" in str(error)
+    # .995 of 2 times a half to the power of .8, to two digits.
+    assert "and try epsilon = 1.1: the cap of a data set is fixed for life" in str(error)
     plain = "Ask for less: the cap of a data set is fixed for life"
     assert less_by(1.0, 1e-6, 0.0) == less_by(1.0, 1e-6, -1.0) == plain
     assert less_by(float("inf"), 1e-6, 0.5) == less_by(1.0, 0.01, 0.5) == plain
