@@ -103,15 +103,12 @@ def warn_of_times(features: tuple[str, ...]) -> None:
 
     A fit takes them without a word: one record may give a column its type.
     """
-    if not features:
-        return
-    listed = ", ".join(map(repr, features[:5])) + (", …" if len(features) > 5 else "")
-    text = (
-        f"a column of dates or times means nothing in a domain, so {listed} is predicted as if it "
-        "were not known. Turn it into what the fit was given, such as days since a public date"
+    _warn_of_columns(
+        features,
+        ColumnsOfTimesWarning,
+        "a column of dates or times means nothing in a domain, so {columns} is predicted as if it "
+        "were not known. Turn it into what the fit was given, such as days since a public date",
     )
-    level = callers_stacklevel()
-    warn_in_search(text, ColumnsOfTimesWarning, running_search(None), key=listed, stacklevel=level)
 
 
 def warn_of_no_numbers(features: tuple[str, ...]) -> None:
@@ -119,18 +116,23 @@ def warn_of_no_numbers(features: tuple[str, ...]) -> None:
 
     What is predicted is the caller's own. A fit reads such columns without a word.
     """
+    _warn_of_columns(
+        features,
+        UnreadableColumnsWarning,
+        "no value of {columns} is a number, so each is predicted as the middle of the declared "
+        "bounds. Write numbers with a decimal point and nothing else beside the digits, as "
+        "pandas.read_csv(..., decimal=',', thousands='.') reads others; dates as days since a "
+        "public date",
+    )
+
+
+def _warn_of_columns(features: tuple[str, ...], kind: type[Warning], text: str) -> None:
+    """Warn of columns to predict, where there are some; the text names them as ``{columns}``."""
     if not features:
         return
     listed = ", ".join(map(repr, features[:5])) + (", …" if len(features) > 5 else "")
-    text = (
-        f"no value of {listed} is a number, so each is predicted as the middle of the declared "
-        "bounds. Write numbers with a decimal point and nothing else beside the digits, as "
-        "pandas.read_csv(..., decimal=',', thousands='.') reads others; dates as days since a "
-        "public date"
-    )
-    level = callers_stacklevel()
-    search = running_search(None)
-    warn_in_search(text, UnreadableColumnsWarning, search, key=listed, stacklevel=level)
+    told, level = text.format(columns=listed), callers_stacklevel()
+    warn_in_search(told, kind, running_search(None), key=listed, stacklevel=level)
 
 
 def warn_of_label_type(y: Any, search: str | None) -> None:

@@ -145,13 +145,11 @@ class RecordedSealed:
     def noised(self, role: str, part: Any = None) -> Any:
         """As the sealed count."""
         released = self.sealed.noised(role, part)
-        bare = role in STRUCTURE_ROLES
-        noised = Noised(released, 0.0, role) if bare else self._noised(released, role)
+        noised = Noised(released, 0.0, role)
+        if role not in STRUCTURE_ROLES:
+            noised = Noised.of(released, self.bridge.event(role), role)
         self.answers.append(("noised", noised))
         return released
-
-    def _noised(self, released: Any, role: str) -> Noised:
-        return Noised.of(released, self.bridge.event(role), role)
 
     def chosen(self, role: str, score: Any) -> Any:
         """As the sealed count."""

@@ -106,8 +106,7 @@ def _remade_problems(record: PrivacyReport) -> Iterator[str]:
         yield "a figure of utility names a grant that a fit used, so nothing paid for it"
     least = min(claims, key=lambda claim: claim[0].epsilon)  # a list may have been made there
     yield from listing_problems(facts, least[0])
-    yield from _minimum_problems(record)
-    yield from _zero_sum_problems(record)
+    yield from _event_problems(record)
     yield from _ceiling_problems(record)
     yield from _external_problems(record)
 
@@ -133,26 +132,18 @@ def _figure_problems(guarantee: Guarantee, judged: Guarantee, here: Guarantee) -
         yield f"its epsilon cannot be shown here, where rho is converted by {conversion_method()}"
 
 
-def _minimum_problems(record: PrivacyReport) -> Iterator[str]:
-    """Minima whose parameters are of no release, also where their plan cannot be made again.
+def _event_problems(record: PrivacyReport) -> Iterator[str]:
+    """Events whose parameters are of no release, also where their plan cannot be made again.
 
-    Epsilon alone prices them, so the rest does not follow from their loss.
+    Epsilon alone prices minima and noise that adds up to nothing, so the rest does not follow from
+    their loss. Residuals of two classes are one column, which adds up to nothing with no other.
     """
     blocks = len(record.domain["features"]) + 1
+    n_classes = len((record.domain.get("classes") or {}).get("labels") or ())
     for entry in chain.from_iterable(scope.entries for scope in record.composition.walk()):
         event = read_event(entry.mechanism, entry.parameters)
         if isinstance(event, ObjectivePerturbation) and not _is_of_a_release(event, blocks):
             yield f"entry {entry.index} is a minimum that no mechanism releases"
-
-
-def _zero_sum_problems(record: PrivacyReport) -> Iterator[str]:
-    """Noise that adds up to nothing over other columns than the classes; its loss tells nothing.
-
-    Residuals of two classes are one column, which adds up to nothing with no other.
-    """
-    n_classes = len((record.domain.get("classes") or {}).get("labels") or ())
-    for entry in chain.from_iterable(scope.entries for scope in record.composition.walk()):
-        event = read_event(entry.mechanism, entry.parameters)
         if isinstance(event, ZeroSumGeometricNoise) and not 2 < event.columns == n_classes:
             yield f"entry {entry.index} has noise that adds up to nothing over other columns"
 
