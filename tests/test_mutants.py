@@ -88,7 +88,7 @@ WITHOUT = {
         records/kernels/prefetch
         trees/random/kernels/block_math trees/multinomial/segments""",
     "formats of what was released": """
-        accounting/frozen trees/stored dask/estimators report/registry_form""",
+        accounting/frozen trees/stored report/registry_form""",
     "pages and tables of a report, worked out again by report_check": """
         estimators/progress report/report report/page
         report/schema report/text report/branches report/card""",

@@ -17,7 +17,7 @@ from dpforest.domain.values import text_of
 from dpforest.exceptions import ParameterError, StreamError
 from dpforest.records.base import MemoryRecords, Records
 from dpforest.records.streams import csv_lines
-from dpforest.records.streams.base import Source, check_columns
+from dpforest.records.streams.base import ReadBy, Source, check_columns
 from dpforest.records.streams.csv_columns import table_of_block
 from dpforest.records.streams.csv_files import BLOCK_BYTES, CSVStream, placed
 from dpforest.records.streams.csv_lines import (
@@ -140,14 +140,9 @@ class WholeTable(Source):
     def __init__(self, files: Files) -> None:
         self._files = files
 
-    @property
-    def named(self) -> bool:
-        """Files have names of columns."""
-        return True
-
-    def check(self, feature_names: tuple[str, ...]) -> None:
+    def check(self, feature_names: tuple[str, ...]) -> ReadBy:
         """Look at columns and types as far as headers and schemas tell."""
-        self._files.check(feature_names)
+        return self._files.check(feature_names)
 
     def records(self, encoder: DomainEncoder, n_threads: int) -> Records:
         """Read the files."""
@@ -187,9 +182,10 @@ class Features(Files):
         super().__init__(path, "")
         self.texts = texts
 
-    def check(self, feature_names: tuple[str, ...]) -> None:
+    def check(self, feature_names: tuple[str, ...]) -> ReadBy:
         """Open the file and look at its columns."""
         self._check_files(tuple(dict.fromkeys((*feature_names, *self.texts))))
+        return ReadBy(names=True)
 
     def batches_of(self, feature_names: Sequence[str]) -> Iterator[Batch]:
         """Some columns, and those that are handed on."""

@@ -12,7 +12,7 @@ from dpforest.domain.column_names import read_by_name, refuse_feature
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import MissingExtraError, ParameterTypeError, StreamError, kind_of
 from dpforest.records.base import Records
-from dpforest.records.streams.base import EVERY_FRAME, Source, check_columns
+from dpforest.records.streams.base import EVERY_FRAME, ReadBy, Source, check_columns
 
 
 def is_collection(X: Any) -> bool:
@@ -56,7 +56,7 @@ class DaskTable(Source):
         """Data frames are read by name."""
         return hasattr(self._X, "columns")
 
-    def check(self, feature_names: tuple[str, ...]) -> None:
+    def check(self, feature_names: tuple[str, ...]) -> ReadBy:
         """Check widths, names and partitions; dpforest itself looks at no record.
 
         Dask turns values of a frame in memory into text while it makes partitions. Where it cannot,
@@ -76,6 +76,7 @@ class DaskTable(Source):
         if self.named:
             refuse_feature(_name_of(self._y), read_by_name(list(self._X.columns), feature_names))
         self._pairs()
+        return ReadBy(names=self.named)
 
     def _check_partitions(self) -> None:
         known = [getattr(part, "chunks", ((np.nan,),))[0] for part in (self._X, self._y)]

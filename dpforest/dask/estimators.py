@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from dpforest.dask.collections import DaskTable, is_collection, mapped
+from dpforest.dask.collections import DaskTable, is_array, is_collection, mapped
 from dpforest.estimators.classifier import PrivateForestClassifier
 from dpforest.estimators.multinomial import MultinomialForestClassifier
 from dpforest.estimators.regressor import PrivateForestRegressor
@@ -19,6 +19,7 @@ class _OnDask:
     """Fit and predict on Dask collections; everything else as in memory."""
 
     _by_passes = True
+    _codes: Callable[[Any], Any]
 
     def fit(self, X: Any, y: Any = None, **fit_parameters: Any) -> Any:
         """Train on a Dask array or data frame, partition by partition, where the records are.
@@ -52,9 +53,20 @@ class _OnDask:
             raise ParameterError(
                 "return_std", True, "is for tables in memory", "Give parts of X, or call compute()"
             )
+        self._look_at_names(X)
         classes = getattr(self, "classes_", None)
         dtype = np.float64 if classes is None else classes.dtype
         return mapped(X, super().predict, None, dtype)  # type: ignore[misc]
+
+    def _look_at_names(self, X: Any) -> None:
+        """Refuse a frame by its columns, or tell of them, as in memory and before it is computed.
+
+        What a worker warns of stands in its log alone.
+        """
+        if not is_array(X):
+            from pandas import DataFrame
+
+            self._codes(DataFrame(columns=list(X.columns)))
 
 
 class _ClassifierOnDask(_OnDask):
@@ -77,6 +89,7 @@ class _ClassifierOnDask(_OnDask):
         check_is_fitted(self)
         if not is_collection(X):
             return scores(X)
+        self._look_at_names(X)
         n_classes = self.classes_.size
         return mapped(X, scores, of_two if n_classes == 2 else n_classes, np.float64)
 

@@ -90,10 +90,18 @@ def is_read_by_position(table: Table, names: Sequence[str]) -> bool:
     names : sequence of str
         What is declared, as many as the table has columns.
     """
-    if table.names is None or set(table.names) & set(names):
-        return False
-    unnamed = [tuple(f"{start}{k}" for k in range(len(names))) for start in _PLACES]
-    return table.names not in unnamed and tuple(names) not in unnamed
+    return bool(names_passed_over(table, names)) and tuple(names) not in _unnamed(len(names))
+
+
+def names_passed_over(table: Table, names: Sequence[str]) -> tuple[str, ...]:
+    """Names of a table that is read by its places; none where they but number its columns."""
+    given = table.names or ()
+    return () if set(given) & set(names) or given in _unnamed(len(given)) else given
+
+
+def _unnamed(n_columns: int) -> list[tuple[str, ...]]:
+    """Names of columns that have none."""
+    return [tuple(f"{start}{k}" for k in range(n_columns)) for start in _PLACES]
 
 
 def refuse_repeated_columns(X: Any, declared: Sequence[str]) -> NoReturn:

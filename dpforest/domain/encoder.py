@@ -171,11 +171,6 @@ class DomainEncoder:
         table = read_table(X, self.domain.feature_names)
         return is_read_by_position(table, self.domain.feature_names)
 
-    def reads_by_name(self, X: Any) -> bool:
-        """Say if a table, of a width that was checked, is read by the declared names."""
-        names = self.domain.feature_names
-        return bool(read_by_name(read_table(X, names).names, names))
-
     @quietly
     def encode(self, X: Any, y: Any) -> EncodedTable:
         """Encode a table with its labels, without the records that are dropped.
@@ -326,7 +321,9 @@ class DomainEncoder:
         return table
 
     def _read_labels(self, y: Any, selection: Selection) -> Column:
-        labels = read_labels(y, self.estimator_name)
+        # Parts of a stream come here without a look at the door.
+        features = read_by_name(selection.table.names, self.domain.feature_names)
+        labels = read_labels(y, self.estimator_name, features=features)
         check_lengths(selection.table, labels)
         return labels
 

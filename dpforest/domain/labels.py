@@ -33,9 +33,11 @@ from dpforest.domain.table import ListTable, Table, array_column, check_series
 from dpforest.exceptions import Described, ParameterError, ParameterTypeError, kind_of, raise_alone
 
 
-def read_labels(y: Any, estimator_name: str, check: bool = False) -> Column:
+def read_labels(
+    y: Any, estimator_name: str, check: bool = False, features: Sequence[str] = ()
+) -> Column:
     """Labels as a one-dimensional column; see `open_labels`."""
-    opened = open_labels(y, estimator_name, check)
+    opened = open_labels(y, estimator_name, check, features)
     column = opened if isinstance(opened, list) else _column_of_labels(opened)
     # In a series of objects too.
     return sole_cells(column) if isinstance(column, list) else column

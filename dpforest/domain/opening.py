@@ -16,7 +16,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.domain.column_names import refuse_repeated_columns, table_names
+from dpforest.domain.column_names import read_by_name, refuse_repeated_columns, table_names
 from dpforest.domain.reading import PASSED
 from dpforest.domain.rows import cells_of_array, width_of_rows
 from dpforest.domain.shapes import (
@@ -96,6 +96,13 @@ def read_table(X: Any, declared: Sequence[str] | None = None) -> Table:
     if read.ndim != 2 and not (read.ndim > 2 and read.dtype == object):
         refuse_dimensions(read.ndim, _repair_of(X, read.ndim))
     return ArrayTable(read, _names_of_columns(X, read.shape[1]))
+
+
+def is_named(X: Any, names: Sequence[str]) -> bool:
+    """True if a table has all declared names, and is read by them."""
+    if not set(names) <= set(table_names(X) or ()):
+        return False
+    return bool(read_by_name(read_table(X, names).names, names))
 
 
 def _refuse_other_kinds(X: Any) -> None:

@@ -34,6 +34,7 @@ from dpforest.checks import check_n_jobs
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.labels import read_labels
+from dpforest.domain.opening import is_named
 from dpforest.domain.reading import CHECK_REPAIR, counting_records, placed, reading_records
 from dpforest.estimators.compiling import tell_of_compiling
 from dpforest.estimators.counted import Counted, counted_records, warn_of_few
@@ -74,6 +75,7 @@ from dpforest.mechanisms.entropy import (
 from dpforest.observation import releases_observed
 from dpforest.records.base import MemoryRecords, Records
 from dpforest.records.streams.base import Source
+from dpforest.records.streams.passes import RecordsInPasses
 from dpforest.records.table import Table
 from dpforest.relations import relations_of
 from dpforest.report.guarantee import spent_budget
@@ -131,6 +133,8 @@ class Fit:
     around: tuple[str, ...]
     #: Whether records are read pass by pass.
     streamed: bool
+    #: Whether it was told at the door that columns of a stream are read by their places.
+    told_of_positions: bool = False
     #: Attributes on columns and their names.
     features: dict[str, Any]
     plan: FitPlan
@@ -172,6 +176,7 @@ class Fit:
             self._finish(accountant, scope, released, few)
         reservation.warn()
         # Last of all: a warning that is an error ends a fit that is paid for and whole.
+        self._tell_of_positions(records)
         if few is not None:
             warn_of_few(few, self.domain.approximate_rows, 3, self.search)
 
@@ -199,9 +204,8 @@ class Fit:
         self._leak_around(around.unpaid)
         self.around = around.cautions
         self.encoder = self.given._encoder(self.domain)
-        self._check_records(X, y)
         # Here, since an object of somebody else's is asked for names.
-        self.features = features_in(self.encoder, self.domain, X)
+        self.features = features_in(self.domain, by_name=self._check_records(X, y))
 
     def _keep_parameters(self) -> None:
         """Keep the parameters for the report, as numbers and texts that nobody changes any more."""
@@ -209,21 +213,37 @@ class Fit:
         self.settings = {name: storable(value) for name, value in reported.items()}
         self.parameters = {name: repr(value) for name, value in reported.items()}
 
-    def _check_records(self, X: Any, y: Any) -> None:
-        """Refuse records by their width, types and kind, before any value is read."""
+    def _check_records(self, X: Any, y: Any) -> bool:
+        """Refuse records by their width, types and kind, before any value is read.
+
+        Returns
+        -------
+        bool
+            True if columns are known to be read by the domain's names.
+        """
         self.streamed = isinstance(X, Source) and X.in_passes
         if not isinstance(X, Source):
             self.encoder.check(X, y)
             if self.encoder.reads_by_position(X):
                 warn_of_positions(self.domain, self.search)
             warn_of_label_type(y, self.search)
-            return
+            return is_named(X, self.domain.feature_names)
         if y is not None:
             raise ParameterError("y", Described("labels"), "a stream holds its own", "Leave y out")
         if self.streamed:
             self.wanted.check_streamable()
-        X.check(self.domain.feature_names)
+        read_by = X.check(self.domain.feature_names)
         X.reach()
+        if read_by.places:
+            warn_of_positions(self.domain, self.search)
+        self.told_of_positions = read_by.places
+        return read_by.names
+
+    def _tell_of_positions(self, records: Records) -> None:
+        """Warn where batches that were made in the fit had names of which none is declared."""
+        passed_over = isinstance(records, RecordsInPasses) and records.read_by_places
+        if passed_over and not self.told_of_positions:
+            warn_of_positions(self.domain, self.search)
 
     def _resolve_domain(self, X: Any, y: Any) -> None:
         """The declared domain; without one it is read off the data, which voids the guarantee."""

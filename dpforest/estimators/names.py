@@ -12,7 +12,6 @@ from dpforest.call_stack import callers_stacklevel
 from dpforest.checks import warn_of_lacking_names
 from dpforest.domain.column_names import table_names
 from dpforest.domain.domain import Domain
-from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.label_types import told_of_label_type
 from dpforest.domain.rows import are_read_by_name
 from dpforest.exceptions import (
@@ -29,12 +28,10 @@ from dpforest.records.streams.base import Source
 from dpforest.searches import running_search, warn_in_search
 
 
-def features_in(encoder: DomainEncoder, domain: Domain, X: Any) -> dict[str, Any]:
+def features_in(domain: Domain, by_name: bool) -> dict[str, Any]:
     """Width and, where columns are read by name, the names that the domain declares."""
     found: dict[str, Any] = {"n_features_in_": domain.n_features}
-    if X.named if isinstance(X, Source) else _names_fit(encoder, domain, X):
-        found |= declared_names(domain)
-    return found
+    return found | declared_names(domain) if by_name else found
 
 
 def declared_names(domain: Domain) -> dict[str, Any]:
@@ -141,8 +138,3 @@ def warn_of_label_type(y: Any, search: str | None) -> None:
     if text:
         level = callers_stacklevel()
         warn_in_search(text, UndeclaredLabelsWarning, search, key=text, stacklevel=level)
-
-
-def _names_fit(encoder: DomainEncoder, domain: Domain, X: Any) -> bool:
-    """Say if a table has all declared names, and is read by them."""
-    return set(domain.feature_names) <= set(table_names(X) or ()) and encoder.reads_by_name(X)

@@ -12,7 +12,9 @@ import pytest
 
 from dpforest import (
     BudgetAccountant,
+    ColumnsByPositionWarning,
     Domain,
+    DomainError,
     MultinomialForestClassifier,
     ParameterError,
     StreamError,
@@ -251,6 +253,31 @@ def test_records_on_workers_are_never_one_table_and_need_no_threads_here():
     assert records.schema.n_records == 0
     with pytest.raises(AssertionError, match="not one table"):
         records.look(None)
+
+
+def test_a_frame_to_predict_is_looked_at_by_its_names_before_it_is_computed():
+    """What a worker warns of stands in its log."""
+    names = pd.DataFrame({"x": [1.0, 8.0] * 20, "kind": "1"})
+    given = {"epsilon": 1, "domain": DOMAIN, "n_estimators": 2, "max_depth": 2}
+    for fitted_on in (names, names.to_numpy()):
+        forest = dpforest_dask.DaskMultinomialForestClassifier(**given)
+        in_memory = MultinomialForestClassifier(**given, random_state=0)
+        forest.__dict__.update(vars(in_memory.fit(fitted_on, ["1", "2"] * 20)))
+        for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+            answer = getattr(forest, method)
+            turned = answer(dd.from_pandas(names[["kind", "x"]], npartitions=2))
+            expected = getattr(in_memory, method)(names)
+            assert np.array_equal(turned.compute(scheduler="synchronous"), expected)
+            with pytest.raises(DomainError, match="'kind': declared, but the table has no"):
+                answer(dd.from_pandas(names.rename(columns={"kind": "ward"}), npartitions=2))
+            others = dd.from_pandas(names.rename(columns={"kind": "ward", "x": "z"}), npartitions=2)
+            if fitted_on is names:
+                with pytest.raises(ValueError, match="feature names"):
+                    answer(others)
+                continue
+            with pytest.warns(ColumnsByPositionWarning, match="the first one as 'x'") as told:
+                answer(others)
+            assert len(told) == 1 and told[0].filename == __file__
 
 
 @pytest.mark.parametrize("classes", [["a", "b"], ["a", "b", "c"]])

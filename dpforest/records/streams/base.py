@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from dpforest.domain.column_names import written_alike
 from dpforest.domain.encoder import DomainEncoder
@@ -20,6 +21,22 @@ EVERY_FILE = "Every file needs a header with all declared columns, and for a fit
 EVERY_FRAME = "Name the columns of every frame as the domain declares them"
 
 
+@dataclass(frozen=True, slots=True)
+class ReadBy:
+    """Facts on how columns are read that are known before a fit is charged.
+
+    Attributes
+    ----------
+    names : bool
+        True if all are read by the domain's names.
+    places : bool
+        True if some have names of which none is declared, so that their places count.
+    """
+
+    names: bool = False
+    places: bool = False
+
+
 class Source(ABC):
     """Records that ``fit`` takes in place of a table, wherever they are.
 
@@ -33,13 +50,8 @@ class Source(ABC):
 
     in_passes: bool = True
 
-    @property
     @abstractmethod
-    def named(self) -> bool:
-        """True if columns are read by the domain's names."""
-
-    @abstractmethod
-    def check(self, feature_names: tuple[str, ...]) -> None:
+    def check(self, feature_names: tuple[str, ...]) -> ReadBy:
         """Refuse before anything is spent what can be told without a look at records."""
 
     def reach(self) -> None:  # noqa: B027  (most need nothing)
@@ -96,7 +108,7 @@ class Stream(Source):
     def columns(self) -> Iterable[tuple[str, tuple[str, ...] | None]]:
         """Column names of every part, as far as they can be told without reading records."""
 
-    def check(self, feature_names: tuple[str, ...]) -> None:
+    def check(self, feature_names: tuple[str, ...]) -> ReadBy:
         """Refuse before anything is spent what can be told without a look at records.
 
         Raises
@@ -107,6 +119,7 @@ class Stream(Source):
         for place, names in self.columns():
             if names is not None:
                 check_columns(place, names, feature_names)
+        return ReadBy()
 
     def left_out(self, n_records: int) -> int:
         """Lines or rows that are no record, and read by no fit; ``n_records`` are records."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpforest.domain.column_names import read_by_name, select_columns, table_names
 from dpforest.domain.labels import check_lengths, open_labels
-from dpforest.domain.opening import open_frame, read_table
+from dpforest.domain.opening import is_named, open_frame, read_table
 from dpforest.domain.reading import placed, read_in_turn
 from dpforest.exceptions import (
     Described,
@@ -20,9 +20,11 @@ from dpforest.records.streams.base import (
     COUNTS_TWICE,
     EVERY_FRAME,
     MEMORY_LIMIT,
+    ReadBy,
     Stream,
     check_columns,
 )
+from dpforest.records.streams.batch_names import NamesInTurn
 from dpforest.records.streams.passes import Batch
 
 #: Repair where a batch cannot be made.
@@ -67,11 +69,6 @@ class BatchStream(Stream):
         self._batches = batches
         self.target = target
 
-    @property
-    def named(self) -> bool:
-        """Frames are read by name; pairs may hold arrays."""
-        return self.target is not None
-
     def columns(self) -> Iterable[tuple[str, tuple[str, ...] | None]]:
         """Nothing is known before batches are made."""
         return ()
@@ -83,20 +80,31 @@ class BatchStream(Stream):
             yield self._batch(part, f"batch {number}")
 
     def batches_of(self, feature_names: Sequence[str]) -> Iterator[Batch]:
-        """Batches; a frame without the declared names is refused, and not read by its places."""
+        """Batches; none is read by its places where its names say something else.
+
+        Frames that hold the target have all declared names. Of pairs, those without any have the
+        names of all others.
+        """
+        in_turn = NamesInTurn(feature_names)
         for batch in self.batches():
-            if self.named:
+            if self.target is None:
+                batch = in_turn.told(batch)
+            else:
                 names = table_names(batch.X) or ()
                 check_columns(batch.place, names, feature_names, EVERY_FRAME)
             yield batch
 
-    def check(self, feature_names: tuple[str, ...]) -> None:
+    def check(self, feature_names: tuple[str, ...]) -> ReadBy:
         """Look at the shapes and names of batches that are there; of others nothing is known."""
         super().check(feature_names)
         self._refuse_repeats()
-        if isinstance(self._batches, Sequence):
-            for batch in self.batches_of(feature_names):
-                _check_batch(batch, feature_names)
+        if not isinstance(self._batches, Sequence):
+            return ReadBy(names=self.target is not None)
+        found = [_checked(batch, feature_names) for batch in self.batches_of(feature_names)]
+        return ReadBy(
+            names=self.target is not None or bool(found) and all(one.names for one in found),
+            places=any(one.places for one in found),
+        )
 
     def _refuse_repeats(self) -> None:
         """Refuse a table that stands in the list twice: its records would count twice."""
@@ -145,9 +153,11 @@ def _is_pair(part: Any) -> bool:
     return isinstance(part, tuple) and len(part) == 2
 
 
-def _check_batch(batch: Batch, feature_names: tuple[str, ...]) -> None:
+def _checked(batch: Batch, feature_names: tuple[str, ...]) -> ReadBy:
+    """Way in which a batch is read; refused by its shape, its names and the kind of its labels."""
     with placed(batch.place):
         table = read_table(batch.X, feature_names)
         select_columns(table, feature_names, "the domain")
         features = read_by_name(table.names, feature_names)
         check_lengths(table, open_labels(batch.y, "the stream", features=features))
+        return ReadBy(is_named(batch.X, feature_names), batch.by_places)

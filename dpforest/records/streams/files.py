@@ -18,7 +18,7 @@ from dpforest.exceptions import (
     kind_of,
     raise_alone,
 )
-from dpforest.records.streams.base import COUNTS_TWICE, MEMORY_LIMIT, Stream
+from dpforest.records.streams.base import COUNTS_TWICE, MEMORY_LIMIT, ReadBy, Stream
 from dpforest.records.streams.passes import Batch
 
 Paths = str | os.PathLike[str] | list[Any] | tuple[Any, ...]
@@ -43,18 +43,14 @@ class Files(Stream):
         _refuse_repeats(self.paths)
         self.target = target
 
-    @property
-    def named(self) -> bool:
-        """Files have names of columns."""
-        return True
-
-    def check(self, feature_names: tuple[str, ...]) -> None:
-        """Open every file and look at its columns; see :meth:`Stream.check`."""
+    def check(self, feature_names: tuple[str, ...]) -> ReadBy:
+        """Open every file and look at its columns, which have names; see :meth:`Stream.check`."""
         if self.target in feature_names:
             raise ParameterError(
                 "target", self.target, "is a feature of the domain too", "Name another column"
             )
         self._check_files((*feature_names, self.target))
+        return ReadBy(names=True)
 
     @abstractmethod
     def _check_files(self, needed: tuple[str, ...]) -> None:

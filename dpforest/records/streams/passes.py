@@ -46,12 +46,15 @@ class Batch:
     y : array or series
     place : str
         Where it came from, for errors: a file and a row group, never a value.
+    by_places : bool
+        True if its columns have names of which none is declared, so that their places count.
     """
 
     # Records are in no repr.
     X: Any = field(repr=False)
     y: Any = field(repr=False)
     place: str
+    by_places: bool = False
 
 
 class Batches(Protocol):
@@ -72,6 +75,9 @@ class RecordsInPasses(ABC):
     encoder : DomainEncoder
         On public cells.
     """
+
+    #: Whether some part had names of columns of which none is declared: nothing of its records.
+    read_by_places = False
 
     def __init__(self, encoder: DomainEncoder) -> None:
         self._encoder = encoder
@@ -153,6 +159,7 @@ class StreamedRecords(RecordsInPasses):
             return
         first, number = 0, -1
         for number, batch in enumerate(self._batches()):
+            self.read_by_places |= batch.by_places
             if number < len(self._kept):
                 chunk = self._kept[number]
             else:
