@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.dask.kept_room import HERE, threads_here
 from dpforest.dask.questions import Questions, opened
 from dpforest.domain.column_names import table_names
 from dpforest.domain.encoder import DomainEncoder
@@ -237,6 +238,7 @@ def chunk_of(table: Table | DPForestError, first: int, mark: bytes, key: bytes) 
 @without_values_in_errors
 def count_chunks(question: bytes, packets: list[Any], chunks: list[Chunk]) -> NDArray[np.integer]:
     """Sum what some chunks add; runs on a worker."""
+    HERE.share(chunks, threads_here())
     counting = opened(question, packets)
     return narrow(sum_of(map(counting.count, chunks)))
 

@@ -87,7 +87,7 @@ class Sensitivity:
     zero_sum: int = 0
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Chunk:
     """Some of the records; secret.
 
@@ -216,6 +216,7 @@ class MappedQuery:
             table = each_mapped(self.mapping, chunk)
             mapped = self.mapping, Chunk(table, chunk.first, room=chunk.room)
             chunk.kept["mapped"] = mapped
+        mapped[1].room = chunk.room  # which may be another one by now
         return self.query.count(mapped[1])
 
 

@@ -88,9 +88,11 @@ def leaves_of(chunk: Chunk, number: int, heap: Heap, keep: bool) -> NDArray[np.u
         else:
             rows = np.arange(leaves.size, dtype=np.int32)
             route_records(chunk.table.codes, rows, *heap, depth, leaves)
-        room = _MOST_KEPT if chunk.room is None else min(chunk.room, _MOST_KEPT)
-        if keep and (len(kept) + 1) * (len(key) + leaves.nbytes) <= room:
+        if keep:
             kept[key] = leaves
+    room = _MOST_KEPT if chunk.room is None else min(chunk.room, _MOST_KEPT)
+    while len(kept) * (len(key) + leaves.nbytes) > room:
+        kept.popitem()
     return leaves
 
 

@@ -148,6 +148,19 @@ def test_what_a_chunk_keeps_changes_no_correction(facts_of, table_of, most, monk
     assert len(differ) >= 2 * SIZE.n_rounds and not any(differ)
 
 
+def test_a_chunk_with_less_room_than_before_lets_go_of_leaves(facts_of, table_of):
+    facts = facts_of([-3, 20, 9], 4)
+    model, _, _ = fitted(facts, table := table_of(facts, 300))
+    heaps = [(model.feature[k], model.low[k], model.high[k]) for k in range(4)]
+    chunk, size = Chunk(table), 2 * 300 + sum(part.nbytes for part in heaps[0])
+    for room, kept in ((None, 4), (3 * size, 3), (3 * size - 1, 2), (10 * size, 4), (0, 0)):
+        chunk.room = room
+        for number, heap in enumerate(heaps):
+            found = queries.leaves_of(chunk, number, heap, keep=True)
+            assert np.array_equal(found, queries.leaves_of(Chunk(table), number, heap, keep=False))
+        assert len(chunk.kept["leaves"]) == kept
+
+
 @pytest.mark.parametrize("delta", CURRENCIES)
 def test_no_corrections_leave_nothing_of_the_budget_unspent(facts_of, delta):
     facts, budget = facts_of([40, -5], 4, 1e6), LearnerBudget(Fraction(1), delta)
