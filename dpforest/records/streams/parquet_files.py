@@ -154,7 +154,8 @@ def opened(source: Any, footer: Footer) -> Any:
     """A file whose columns are read in the types that its footer was checked for.
 
     Newer releases of Arrow make types of their own of Parquet's JSON and UUID, unless told not to;
-    older ones know of no such types, and of no such parameter.
+    older ones know of no such types, and of no such parameter. Pages with a checksum, as Spark
+    writes them, are compared with it: most that are damaged can still be decoded, to other values.
 
     Parameters
     ----------
@@ -163,8 +164,9 @@ def opened(source: Any, footer: Footer) -> Any:
     """
     make = pyarrow("parquet").ParquetFile
     known = signature(make).parameters
-    own_types = {name: False for name in ("arrow_extensions_enabled",) if name in known}
-    return make(source, metadata=footer.plain, **own_types)
+    asked = {"arrow_extensions_enabled": False, "page_checksum_verification": True}
+    given = {name: value for name, value in asked.items() if name in known}
+    return make(source, metadata=footer.plain, **given)
 
 
 def tables_of(parts: Iterable[Any], place: str) -> Iterator[Any]:

@@ -278,6 +278,66 @@ def test_a_damaged_row_group_leaves_the_fit_failed_and_spent(tmp_path):
     assert accountant.spent.exact.epsilon == 6
 
 
+def raised_by(go_through) -> StreamError | None:
+    try:
+        go_through()
+    except StreamError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_check_at_the_desk_finds_what_would_end_a_fit(seed, tmp_path):
+    """Any byte of any page may be wrong: both read the same columns of the same parts."""
+    write_parquet(frame(), tmp_path)
+    path, generator = tmp_path / "part1.parquet", np.random.default_rng(seed)
+    data, footer = bytearray(path.read_bytes()), pa.parquet.read_metadata(path).serialized_size
+    start = int(generator.integers(4, len(data) - footer - 60))
+    data[start : start + 40] = generator.bytes(40)
+    path.write_bytes(bytes(data))
+    stream, accountant = ParquetStream(tmp_path, "target"), BudgetAccountant(9)
+    forest = make(("one_shot", 0), accountant=accountant)
+    checked = raised_by(lambda: forest.domain.check(stream, task="classification"))
+    assert accountant.spent.exact.epsilon == 0
+    fitted = raised_by(lambda: forest.fit(stream))
+    assert accountant.spent.exact.epsilon == 3
+    assert str(checked) == str(fitted)
+    assert checked is None or checked.place.startswith("part1.parquet, row group ")
+
+
+@pytest.mark.parametrize("checksums", [True, False])
+def test_a_page_that_is_not_what_its_checksum_says_is_not_read(checksums, tmp_path):
+    """Without one nobody can tell: the damaged page holds other ages."""
+    path, table = tmp_path / "a.parquet", pa.Table.from_pandas(frame(), preserve_index=False)
+    how = {"compression": "none", "use_dictionary": False, "write_page_checksum": checksums}
+    pa.parquet.write_table(table, path, **how)
+    data, domain = bytearray(path.read_bytes()), make(("one_shot", 0)).domain
+    place = data.index(frame()["age"].to_numpy()[40:50].tobytes())
+    data[place : place + 8] = frame()["age"].to_numpy()[50:51].tobytes()
+    path.write_bytes(bytes(data))
+    for go_through in (domain.check, make(("one_shot", 0)).fit):
+        error = raised_by(lambda go_through=go_through: go_through(ParquetStream(path, "target")))
+        assert (error is not None) == checksums
+        assert not checksums or error.place == "a.parquet, row group 0"
+
+
+def broken_at_the_end():
+    yield frame(100)
+    raise OSError("secret 4711")
+
+
+def test_the_check_at_the_desk_reads_every_part(tmp_path):
+    lines = b"age,kind,income,target\n" + b"1,a,2,ill\n9,c,8,well\n" * 5000
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(lines)[:-20])
+    streams = [BatchStream(broken_at_the_end, "target"), CSVStream(tmp_path, "target")]
+    for stream, said in zip(streams, ("batch 1: ", "a.csv.gz"), strict=True):
+        forest = make(("one_shot", 0))
+        for go_through in (forest.domain.check, forest.fit):
+            with pytest.raises(StreamError, match=f"{said}.*cannot be read") as ended:
+                go_through(stream)
+            assert "4711" not in str(ended.value)
+
+
 def test_a_batch_without_a_column_names_the_batch():
     parts = [frame(100), frame(100).drop(columns="kind")]
     # Batches that are there are looked at before anything is spent.
