@@ -13,6 +13,7 @@ from typing import Any
 
 from dpforest.call_stack import callers_stacklevel
 from dpforest.exceptions import ParameterError, ParameterTypeError
+from dpforest.whole_files import file_over
 
 #: What a table is read for.
 TASKS = "classification", "regression"
@@ -166,18 +167,17 @@ def is_same_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) ->
 
 
 def write_file(path: Any, content: str | bytes, newline: str | None = None) -> None:
-    """Write a text or bytes to a file, over what is there.
+    """Write a text or bytes to a file, over what is there: whole, or not at all.
 
     Raises
     ------
     ParameterError
-        It cannot be written.
+        It cannot be written; what was there still is.
     """
     try:
-        if isinstance(content, bytes):
-            Path(path).write_bytes(content)
-        else:
-            Path(path).write_text(content, encoding="utf-8", newline=newline)
+        data = content if isinstance(content, bytes) else _encoded(content, newline)
+        with file_over(Path(path)) as file:
+            file.write(data)
     except (OSError, ValueError, TypeError) as error:  # a null character is a ValueError
         reason = _REASONS.get(type(error), type(error).__name__)
         raise ParameterError(
@@ -186,6 +186,12 @@ def write_file(path: Any, content: str | bytes, newline: str | None = None) -> N
             f"cannot be written ({reason})",
             "Name a file in a folder that is there and that you may write to",
         ) from None
+
+
+def _encoded(text: str, newline: str | None) -> bytes:
+    """Bytes of a text, with the ends of lines that the system has unless others are named."""
+    ending = os.linesep if newline is None else newline
+    return (text if ending == "\n" else text.replace("\n", ending)).encode("utf-8")
 
 
 def warn_of_lacking_names(estimator: Any) -> None:

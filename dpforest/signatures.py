@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -122,12 +123,18 @@ class Signer:
         try:
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except (OSError, ValueError, TypeError) as error:  # a null character is a ValueError
-            raise ParameterError(
-                "path", str(path), f"cannot be made ({type(error).__name__})",
-                "Name a new file in a folder that you may write to",
-            ) from None  # fmt: skip
-        with os.fdopen(file, "w", encoding="ascii") as out:
-            out.write(self._key.private_bytes_raw().hex() + "\n")
+            raise _unwritten(path, error) from None
+        try:
+            with os.fdopen(file, "w", encoding="ascii") as out:
+                out.write(self._key.private_bytes_raw().hex() + "\n")
+                out.flush()
+                os.fsync(out.fileno())
+        except BaseException as error:
+            with suppress(OSError):  # a part of a key is none, and in the way of the next try
+                os.unlink(path)
+            if isinstance(error, OSError):
+                raise _unwritten(path, error) from None
+            raise
 
     @property
     def public_key(self) -> str:
@@ -146,6 +153,13 @@ class Signer:
             "signer", None, "is a secret, and is never pickled",
             "Store it with write, and read it where it is needed",
         )  # fmt: skip
+
+
+def _unwritten(path: Any, error: Exception) -> ParameterError:
+    return ParameterError(
+        "path", str(path), f"cannot be made ({type(error).__name__})",
+        "Name a new file in a folder that you may write to",
+    )  # fmt: skip
 
 
 def verifier(purpose: bytes = LEDGER_ENTRY) -> Callable[[str, str, str], bool]:

@@ -1,7 +1,7 @@
 """Files that commands write: whole or not at all, never over another one by accident.
 
-A file is written beside its place under another name and then moved there. What holds records or
-values that were read from them is for its owner's eyes alone.
+A file is written beside its place under another name and then moved there (`whole_files`). What
+holds records or values that were read from them is for its owner's eyes alone.
 
 Held by tests/command_line/test_writing.py.
 """
@@ -13,12 +13,13 @@ import os
 import secrets
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from dpforest.checks import is_same_file
 from dpforest.exceptions import ParameterError
+from dpforest.whole_files import file_over, is_written_through, name_beside, see_to_disk
 
 #: Modes of a file that its owner alone may read, and of others before the process's mask.
 _PRIVATE, _PUBLIC = 0o600, 0o666
@@ -92,10 +93,28 @@ def new_file(
     ParameterError
         It cannot be written, or something is there and ``force`` is not set.
     """
+    opened = _over if force else _anew
+    with opened(path, private, option, removed) as file:
+        yield file
+
+
+@contextmanager
+def _over(path: Path, private: bool, option: str, removed: Iterable[Path]) -> Iterator[BinaryIO]:
+    """A file in place of what is there, whose permissions it has unless it is private."""
+    try:
+        with file_over(path, _PRIVATE if private else None, lambda: _remove(removed)) as file:
+            yield file
+    except OSError as error:
+        raise _refused(path, error, option) from None
+
+
+@contextmanager
+def _anew(path: Path, private: bool, option: str, removed: Iterable[Path]) -> Iterator[BinaryIO]:
+    """A file where nothing is."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     mode = _PRIVATE if private else _PUBLIC
     with (
-        new_place(path, force=force, option=option, removed=removed) as begun,
+        new_place(path, option=option, removed=removed) as begun,
         os.fdopen(os.open(begun, flags, mode), "wb") as file,
     ):
         yield file
@@ -111,12 +130,12 @@ def new_place(
 
     What is made by that name is to be whole on the disk when the block ends.
     """
-    # Names may have 255 bytes, and a letter four.
-    begun = path.with_name(f".{path.name[:60]}.{secrets.token_hex(4)}.part")
+    begun = name_beside(path)
     try:
+        if force and is_written_through(path):
+            raise OSError(errno.EINVAL, "it is no file that can be replaced")
         yield begun
-        for one in removed:
-            one.unlink(missing_ok=True)
+        _remove(removed)
         _place(begun, path, force)
         see_to_disk(path.parent)
     except OSError as error:
@@ -125,6 +144,11 @@ def new_place(
     except BaseException:
         begun.unlink(missing_ok=True)
         raise
+
+
+def _remove(files: Iterable[Path]) -> None:
+    for one in files:
+        one.unlink(missing_ok=True)
 
 
 def _place(begun: Path, path: Path, force: bool) -> None:
@@ -144,16 +168,6 @@ def _place(begun: Path, path: Path, force: bool) -> None:
         os.rename(begun, path)
         return
     os.unlink(begun)
-
-
-def see_to_disk(path: Path) -> None:
-    """See a file or the names in a folder to the disk, where the system can."""
-    with suppress(OSError):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _refused(path: Path, error: OSError, option: str) -> ParameterError:

@@ -28,6 +28,7 @@ LAYERS = {
     "display": 0,
     "own_names": 0,
     "call_stack": 0,
+    "whole_files": 0,
     "checks": 1,
     "searches": 1,
     "signatures": 1,

@@ -17,7 +17,7 @@ from dpforest.ledger.sql_store import HEAD, ConnectionHandle, SqlStore
 from dpforest.ledger.steps import passed
 from dpforest.ledger.store import WAIT_TIMEOUT, Head
 from dpforest.processes import this_process
-from dpforest.writing import see_to_disk
+from dpforest.whole_files import see_to_disk
 
 #: Marks a file of SQLite as one of ours: "dpfl".
 APPLICATION = 0x6470666C

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import stat
 import sys
@@ -49,6 +50,21 @@ def test_a_key_is_kept_in_a_file_of_its_owner(tmp_path):
         signer.write(tmp_path / "key")
     with pytest.raises(ParameterError):
         signer.write(tmp_path / "nowhere" / "key")
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_a_part_of_a_key_is_not_left(tmp_path, monkeypatch, error):
+    def fails(number):
+        raise error
+
+    path, signer = tmp_path / "key", Signer.new()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fails)
+        with pytest.raises(ParameterError if error is OSError else error):
+            signer.write(path)
+    assert not path.exists()
+    signer.write(path)
+    assert Signer.read(path).public_key == signer.public_key
 
 
 @pytest.mark.parametrize("content", ["", "ab", "AB" * 32, "ab" * 33, "\xff" * 64])
