@@ -528,6 +528,21 @@ class Bridge:
     def _is_copy(self) -> bool:
         return False
 
+    def ask_for_all(self) -> None:
+        """Pay for all that is left of the list, in its order, and count nothing.
+
+        What is written down is what any learner asks for: it can ask for nothing else, and for no
+        less.
+        """
+        while (here := self._cursor.here) is not None:
+            if here.label and not self._is_copy():
+                for copy in self.copies():
+                    with copy:
+                        copy.ask_for_all()
+            else:
+                self._paid(here.steps[self._cursor.step].roles)
+                self._step_done()
+
     def finish(self) -> None:
         """Say that nothing more will be asked for.
 

@@ -766,6 +766,24 @@ def test_a_round_with_a_partition_is_walked_in_an_adaptive_scope_too():
     bridge.finish()
 
 
+@pytest.mark.parametrize("partition", [None, F(1, 3)])
+def test_all_is_asked_for_as_learners_ask(log, partition):
+    """In the same scopes and order; records are neither counted nor looked at."""
+    rounds = PRIOR, grown(partition), once("more", Release("last", GAUSS))
+    learnt, asked = bridge_of(*rounds), bridge_of(*rounds, log=log)
+    learnt.ask(counts(3), "prior")
+    for tree in learnt.copies():
+        with tree:
+            grow(tree)
+    learnt.ask(counts(3), "last")
+    learnt.finish()
+    log.clear()
+    asked.ask_for_all()
+    asked.finish()
+    assert asked._scope.record() == learnt._scope.record()
+    assert log and all(line.startswith("granted") for line in log)
+
+
 def test_copies_have_words_of_their_own():
     source = Streams()
     new = Round("new", grown().steps, 2, "tree")

@@ -375,9 +375,9 @@ def test_a_named_pipe_is_written_through(tmp_path, write):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
 def test_a_backup_takes_no_place_of_a_pipe(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ParameterError, match="no file that can be replaced"):
-        with new_place(tmp_path / "pipe", force=True):
-            pass
+    refused = pytest.raises(ParameterError, match="no file that can be replaced")
+    with refused, new_place(tmp_path / "pipe", force=True):
+        pass
     assert (tmp_path / "pipe").is_fifo()
 
 
@@ -405,14 +405,14 @@ def test_standard_output(tmp_path, named, kind):
     assert os.lstat("/dev/stdout").st_ino == before.st_ino
 
 
-def test_what_goes_when_a_file_comes(tmp_path, monkeypatch):
+def test_what_goes_when_a_file_comes(tmp_path):
     """Not before it is whole on the disk."""
     (tmp_path / "other").write_text("a")
     (tmp_path / "file").write_text("a")
-    with pytest.raises(KeyboardInterrupt):
-        with new_file(tmp_path / "file", force=True, removed=[tmp_path / "other"]) as file:
-            file.write(b"b")
-            raise KeyboardInterrupt
+    opened = new_file(tmp_path / "file", force=True, removed=[tmp_path / "other"])
+    with pytest.raises(KeyboardInterrupt), opened as file:
+        file.write(b"b")
+        raise KeyboardInterrupt
     assert names(tmp_path) == ["file", "other"]
     write_text(tmp_path / "file", "b", force=True, removed=[tmp_path / "other"])
     assert names(tmp_path) == ["file"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from dpforest.accounting.losses import Amount, PrivacyLoss
@@ -290,14 +291,25 @@ def read_event(mechanism: str, parameters: dict[str, str]) -> Event | None:
     ValueError
         For values that no event has.
     """
-    kind = EVENTS.get(mechanism)
-    if kind is None or sorted(field.name for field in fields(kind)) != sorted(parameters):
+    texts = mechanism, *parameters, *parameters.values()
+    is_short = sum(map(len, texts)) <= _KEPT
+    return (_kept_event if is_short else _read_event)(mechanism, tuple(parameters.items()))
+
+
+def _read_event(mechanism: str, parameters: tuple[tuple[str, str], ...]) -> Event | None:
+    kind, given = EVENTS.get(mechanism), sorted(name for name, _ in parameters)
+    if kind is None or sorted(field.name for field in fields(kind)) != given:
         return None
     values: dict[str, Any] = {
-        name: text if name == "description" else parse_amount(text)
-        for name, text in parameters.items()
+        name: text if name == "description" else parse_amount(text) for name, text in parameters
     }
     return kind(**values)
+
+
+#: Texts of so many characters in all are kept with their event: books write the same few down
+#: thousands of times.
+_KEPT = 300
+_kept_event = lru_cache(maxsize=1024)(_read_event)
 
 
 def checked_loss(event: Event) -> PrivacyLoss:

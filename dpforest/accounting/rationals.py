@@ -31,6 +31,8 @@ _NUMBER = re.compile(
 )
 _WHOLE = rf"[1-9][0-9]{{0,{MOST_DIGITS - 1}}}"
 _EXACT = re.compile(rf"0|-?{_WHOLE}(/{_WHOLE})?")
+#: Texts of so many characters in all are kept with what they say.
+_KEPT = 300
 _UPWARDS = Context(prec=_DIGITS, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 _WIDE = Context(prec=400, rounding=ROUND_CEILING, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
@@ -252,7 +254,16 @@ def is_exact(text: str) -> bool:
 
 def parse_loss(epsilon: str, rho: str, delta: str) -> PrivacyLoss:
     """Read three amounts that :func:`exact_text` wrote; a delta is finite."""
+    is_short = len(epsilon) + len(rho) + len(delta) <= _KEPT
+    return (_kept_loss if is_short else _read_loss)(epsilon, rho, delta)
+
+
+def _read_loss(epsilon: str, rho: str, delta: str) -> PrivacyLoss:
     return PrivacyLoss(parse_amount(epsilon), parse_amount(rho), parse_finite(delta))
+
+
+#: Books write the same few losses down thousands of times, for each tree and each level.
+_kept_loss = lru_cache(maxsize=1024)(_read_loss)
 
 
 def parse_finite(text: str) -> Fraction:
@@ -274,12 +285,19 @@ def added_up(amounts: Iterable[Amount]) -> Amount:
     TooManyDigitsError
         Where the sum of the first few has more digits.
     """
-    total: Amount = Fraction(0)
+    amounts = iter(amounts)
+    above, below, beyond = 0, 1, _power_of_ten(MOST_DIGITS)
     for amount in amounts:
-        total += amount
-        if is_long(total):
+        if isinstance(amount, float):
+            return sum(amounts, Fraction(above, below) + amount)  # infinite from here on
+        if below % amount.denominator:
+            total = Fraction(above, below) + amount
+            above, below = total.numerator, total.denominator
+        else:  # no common divisor is looked for: most amounts are multiples of one
+            above += amount.numerator * (below // amount.denominator)
+        if (below >= beyond or abs(above) >= beyond) and is_long(Fraction(above, below)):
             raise TooManyDigitsError("a sum of amounts has too many digits")
-    return total
+    return Fraction(above, below)
 
 
 def sqrt_down(value: Fraction) -> Fraction:

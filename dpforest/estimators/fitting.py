@@ -430,7 +430,7 @@ class Fit:
         transcript = None
         if settled.strategy not in HOLD_COUNTS:
             transcript = Transcript(settled.learner, settled.plan.shape, settled.facts)
-        with _training_scope(settled, scope) as training:
+        with training_scope(settled, scope) as training:
             model = train_on(
                 settled.learner, settled.plan, training, self.source, records,
                 settled.facts, progress.part_done, transcript,
@@ -557,7 +557,7 @@ def forget(estimator: Any) -> None:
         estimator.__dict__.pop(name, None)
 
 
-def _training_scope(plan: FitPlan, scope: Scope) -> Scope:
+def training_scope(plan: FitPlan, scope: Scope) -> Scope:
     """Scope in which the learner asks: its cost is set aside as a whole, also if training fails."""
     assert plan.plan is not None
     price = Price.of(plan.plan, plan.budget.records_per_unit)

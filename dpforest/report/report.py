@@ -163,7 +163,22 @@ class PrivacyReport(ReportRecord):
         ModelFormatError
             If it is something else.
         """
-        data = parse_object(text, _refused)
+        return cls.from_data(parse_object(text, _refused))
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> PrivacyReport:
+        """The same, once its text was read.
+
+        Parameters
+        ----------
+        data : dict
+            As strictly read as ``from_json`` does.
+
+        Raises
+        ------
+        ModelFormatError
+            If it is something else.
+        """
         if version := newer_version(data):
             raise ModelFormatError(
                 f"the report is of format version {version}, which a newer release wrote. Read it "

@@ -1,4 +1,4 @@
-"""Training a learner: a bridge that walks the plan's list to its end."""
+"""Training a learner, or asking in its place: a bridge that walks the plan's list to its end."""
 
 from __future__ import annotations
 
@@ -36,3 +36,17 @@ def train_on(
     model = learner.train(plan.shape, asked, facts)
     bridge.finish()
     return model
+
+
+def ask_for_all(
+    plan: Plan[Any], scope: Scope, source: RandomSource, records: Records, part_done: PartDone
+) -> None:
+    """Ask for a plan's list in ``scope`` as a training does, and count and release nothing.
+
+    Parameters
+    ----------
+    plan, scope, source, records, part_done
+    """
+    bridge = Bridge(plan.rounds, scope, records, source, part_done)
+    bridge.ask_for_all()
+    bridge.finish()

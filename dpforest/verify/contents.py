@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from itertools import chain
 from typing import Any
@@ -98,7 +98,7 @@ def _remade_problems(record: PrivacyReport) -> Iterator[str]:
         record.utility,
         record.version,
     )
-    for place in differing_leaves(*map(without_digest, (record, remade))):
+    for place in differences(record, remade):
         yield f"{place} does not follow from the rest of the report"
     if not all(entry_follows(figure.grant) for figure in record.utility if figure.grant):
         yield "what was paid for a figure of utility does not follow from its mechanism"
@@ -156,9 +156,20 @@ def _is_of_a_release(event: ObjectivePerturbation, blocks: int) -> bool:
     return event.blocks == blocks and event.curvature >= LARGEST_CURVATURE
 
 
-def without_digest(record: BaseModel) -> Any:
-    """All leaves of a record but its digest, as JSON has them."""
-    return json.loads(record.model_dump_json(exclude={"digest"}))
+def differences(
+    record: BaseModel, other: BaseModel, as_today: Callable[[Any], Any] = lambda data: data
+) -> Iterator[str]:
+    """Dotted paths at which two records differ, but for their digests.
+
+    Parameters
+    ----------
+    record, other : BaseModel
+    as_today : callable, optional
+        Makes of the first one's data what is compared.
+    """
+    one, two = (found.model_dump_json(exclude={"digest"}) for found in (record, other))
+    if one != two:  # else no leaf differs
+        yield from differing_leaves(as_today(json.loads(one)), json.loads(two))
 
 
 def _ceiling_problems(record: PrivacyReport) -> Iterator[str]:

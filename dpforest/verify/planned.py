@@ -20,12 +20,11 @@ from dpforest.exceptions import (
 )
 from dpforest.ledger.amounts import cap_in_units, to_units
 from dpforest.ledger.pricing import FitPrice
-from dpforest.report.diff import differing_leaves
 from dpforest.report.record import LedgerPlace
 from dpforest.report.report import PrivacyReport
 from dpforest.report.versions import NOT_INSTALLED, library_versions
 from dpforest.trees.base import MEDIAN_ROLE
-from dpforest.verify.contents import without_digest
+from dpforest.verify.contents import differences
 from dpforest.verify.replan import Remade, remade_plan
 
 #: Roles that were renamed, as reports of this version name them that were written before.
@@ -96,8 +95,7 @@ def _waits(plan: Any) -> bool:
 
 
 def _requested(record: PrivacyReport, requests: ScopeRecord) -> Iterator[str]:
-    written = _with_roles_of_today(without_digest(record.composition))
-    for place in differing_leaves(written, without_digest(requests)):
+    for place in differences(record.composition, requests, _with_roles_of_today):
         yield f"composition.{place} is not what such a fit asks for"
 
 

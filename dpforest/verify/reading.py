@@ -60,7 +60,7 @@ def _record(text: str) -> PrivacyReport:
     if version := newer_version(data):
         raise NewerReportError(version)
     try:
-        record = PrivacyReport.from_json(text)
+        record = PrivacyReport.from_data(data)
         own = json.loads(record.model_dump_json())
         same = canonical_bytes(data) == canonical_bytes(own)
     except (ModelFormatError, ValueError, RecursionError):

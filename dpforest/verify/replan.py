@@ -16,18 +16,22 @@ from dpforest.accounting.diffprivlib_adapter import DiffprivlibCeiling
 from dpforest.accounting.fits import DIFFPRIVLIB, OWN_BUDGET
 from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.rationals import exact_text
+from dpforest.accounting.scopes import Scope
 from dpforest.domain.domain import Domain
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.classifier import PrivateForestClassifier
 from dpforest.estimators.fit_plan import COUNTED
-from dpforest.estimators.fitting import Fit
+from dpforest.estimators.fitting import Fit, training_scope
 from dpforest.estimators.multinomial import MultinomialForestClassifier
 from dpforest.estimators.parameters import storable, stored
 from dpforest.estimators.planning import plan_of, settled_by
+from dpforest.estimators.progress import PartProgress, PassProgress
 from dpforest.estimators.regressor import PrivateForestRegressor
 from dpforest.exceptions import ParameterError
+from dpforest.records.base import Records
 from dpforest.records.streams.batches import BatchStream
 from dpforest.report.report import PrivacyReport
+from dpforest.trees.training import ask_for_all
 
 _ESTIMATORS: dict[str, type[Any]] = {
     kind.__name__: kind
@@ -53,7 +57,7 @@ class Remade:
     settled: Any
 
     def requests(self, report: PrivacyReport) -> ScopeRecord:
-        """Requests of a fit, made again on a table without records.
+        """Requests of a fit, made again on a table without records; nothing is learnt of it.
 
         A plan that was fixed beforehand asks for the same whatever the records are, and one that
         waited for a number of them does once that is given.
@@ -64,13 +68,12 @@ class Remade:
         width = len(report.domain["features"])
         # This fits nobody's records, so it is not added to the process-wide list of fits. ``fit``
         # is not called, because on Dask it takes only Dask collections.
-        fit = Fit(model, listing=report.basis.listing, counted=self.settled.counted)
+        fit = Asking(model, listing=report.basis.listing, counted=self.settled.counted)
         if report.facts.streamed:
             fit.run(BatchStream([]), None)
         else:
             fit.run(np.empty((0, width), dtype=object), np.empty(0, dtype=object))
-        composition: ScopeRecord = model._composition()
-        return composition.relabelled(report.composition.label)
+        return fit.requests.relabelled(report.composition.label)
 
     def _accountant(self, report: PrivacyReport) -> Any:
         """Accountant that charges the fit as the report's did: by its parts' sum, or whole."""
@@ -82,6 +85,33 @@ class Remade:
         if reserve is None or not reserve.loss.delta:
             return BudgetAccountant._unlimited(self.model.delta)
         return BudgetAccountant(self.model.epsilon, self.model.delta)
+
+
+class Asking(Fit):
+    """A fit that asks for all that its plan lists, and makes no model of it.
+
+    A learner can ask for nothing else and no less (`Bridge`), so none is run: what it would count
+    and draw takes most of a fit's time, and nobody looks at it.
+
+    Attributes
+    ----------
+    requests : ScopeRecord
+        What was asked for, once it was run.
+    """
+
+    requests: ScopeRecord
+
+    def _learn(
+        self, scope: Scope, records: Records, progress: PartProgress | PassProgress
+    ) -> tuple[Any, None]:
+        plan = self.settled.plan
+        assert plan is not None
+        with training_scope(self.settled, scope) as training:
+            ask_for_all(plan, training, self.source, records, progress.part_done)
+        return None, None
+
+    def _finish(self, accountant: Any, scope: Scope, released: Any, few: Any) -> None:
+        self.requests = scope.record()
 
 
 class Boundless:

@@ -175,3 +175,18 @@ def test_variance_at_the_ends_of_the_range():
 def test_what_is_no_noise_on_counts_has_no_variance(event):
     with pytest.raises(AssertionError, match="adds no noise"):
         _ = event.variance
+
+
+def test_events_that_are_read_again_are_those_that_were_written():
+    """Also once they were kept, and of more characters than are."""
+    for epsilon in (F(1, 10), F(1, 5), F(1, 10**400), F(1, 10)):
+        event = ExponentialSelection(epsilon, F(1))
+        parameters = event.parameters
+        for _ in range(2):
+            assert read_event(event.mechanism, parameters) == event
+        assert read_event(event.mechanism, parameters | {"epsilon": "2"}).epsilon == 2
+        assert read_event("geometric noise", parameters) is None
+        for wrong in ("0.1", "1e3", "-1", "1/0"):
+            for _ in range(2):
+                with pytest.raises((ValueError, ZeroDivisionError)):
+                    read_event(event.mechanism, parameters | {"epsilon": wrong})

@@ -5,7 +5,10 @@ No test here takes a time: what would be worked out is counted, and nothing of i
 
 from __future__ import annotations
 
+import math
+import random
 from fractions import Fraction as F
+from itertools import product
 
 import pytest
 
@@ -30,7 +33,13 @@ from dpforest.accounting.ledger import LedgerEntry, LossRecord, ScopeRecord
 from dpforest.accounting.ledger_check import verify_ledger
 from dpforest.accounting.lists import Price, open_list
 from dpforest.accounting.loss_curves import curve_work, selections_curve
-from dpforest.accounting.rationals import TooManyDigitsError, added_up, exact_text
+from dpforest.accounting.rationals import (
+    TooManyDigitsError,
+    added_up,
+    exact_text,
+    parse_amount,
+    parse_loss,
+)
 from dpforest.accounting.verify import verify_composition
 from dpforest.datasets import load_adult
 from dpforest.domain.encoder import DomainEncoder
@@ -384,3 +393,55 @@ class TestDigits:
         text = BudgetAccountant(1).to_json()
         with pytest.raises(ModelFormatError, match="not an exact amount"):
             FrozenLedger.from_json(text.replace('"epsilon": "1"', f'"epsilon": "{"1" * 4001}"'))
+
+
+def naively(amounts):
+    """The same sum, by rationals in their lowest terms."""
+    total = F(0)
+    for amount in amounts:
+        total += amount
+        if is_too_long(total):
+            raise TooManyDigitsError
+    return total
+
+
+def is_too_long(total):
+    return isinstance(total, F) and max(abs(total.numerator), total.denominator) >= 10**4000
+
+
+AMOUNTS = (
+    F(0), F(1, 3), F(-1, 3), F(2, 7), F(10**3999), F(-(10**3999)), F(1, 10**3999), F(1, 10**2500),
+    F(9 * 10**3998), F(1, 7**2000), F(1, 10**3999 - 1), math.inf,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_sums_are_those_of_rationals_and_too_long_where_these_are(seed):
+    amounts = random.Random(seed).choices(AMOUNTS, k=1 + seed % 9)
+    try:
+        expected = naively(amounts)
+    except (TooManyDigitsError, OverflowError) as error:
+        with pytest.raises(type(error)):
+            added_up(iter(amounts))
+    else:
+        found = added_up(iter(amounts))
+        assert found == expected and type(found) is type(expected)
+
+
+def test_each_loss_is_read_as_it_was_written():
+    """Those that are kept, those of more characters, and those that are none."""
+    texts = [exact_text(value) for value in (F(0), F(1, 3), F(1, 10**350), math.inf)]
+    for epsilon, rho, delta in 2 * list(product(texts, texts, texts[:3])):
+        read = PrivacyLoss(*map(parse_amount, (epsilon, rho, delta)))
+        assert parse_loss(epsilon, rho, delta) == read
+    for wrong in 2 * ["inf", "0.1", "1e9", "", "٣"]:
+        with pytest.raises(ValueError, match="not an? (exact|finite) amount"):
+            parse_loss("1", "1", wrong)
+
+
+def test_a_sum_that_is_long_only_before_it_is_reduced_is_none_too_long():
+    """A third of thirds adds up to tenths, over the denominator that came first."""
+    below = 10**3999
+    assert added_up([F(1, below), F(below - 1, below), *[F(1)] * 8]) == 9
+    many = [F(1, 3 * 10**3998), F(10**3998 * 3 - 1, 3 * 10**3998), F(6), F(6)]
+    assert added_up(many) == naively(many) == 13

@@ -17,6 +17,7 @@ from dpforest import ParameterError, PrivacyReport, ReportError, verify_report
 from dpforest.accounting import conversion
 from dpforest.accounting.ledger import LossRecord
 from dpforest.accounting.losses import PrivacyLoss
+from dpforest.estimators import fitting
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.exceptions import ModelFormatError, NewerReportError
 from dpforest.report.digests import digest_of
@@ -434,6 +435,18 @@ def test_a_check_is_no_fit(fitted, listed_fits):
     before = listed_fits()
     verify_report(report)
     assert listed_fits() == before
+
+
+@pytest.mark.parametrize("name", ["multinomial", "rules"])
+def test_a_check_learns_nothing(name, fitted, monkeypatch):
+    """What a fit asks for is the list of its plan; of many trees learning would take minutes."""
+
+    def trained(*words):
+        raise AssertionError("a learner was run")
+
+    report = fitted(name).privacy_report()
+    monkeypatch.setattr(fitting, "train_on", trained)
+    assert "plan and settings" in verify_report(report).held
 
 
 def test_a_report_of_another_model(fitted, fit_anew):
