@@ -38,6 +38,8 @@ def _walk(value: Any, path: str, above: set[int]) -> Iterator[tuple[str, Any]]:
         yield path, (type(value).__name__, repr(value))
     elif isinstance(value, (np.ndarray, np.generic)):
         yield from _walk_array(np.asarray(value), path, above)
+        if isinstance(value, np.ma.MaskedArray):
+            yield from _walk_array(np.ma.getmaskarray(value), f"{path}.mask", above)
     elif isinstance(value, _OPAQUE):
         yield path, f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
     elif id(value) in above:

@@ -7,9 +7,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import numpy as np
-
 from dpforest.accounting.units import check_records_per_unit
+from dpforest.audit.gaps import objects_of
 from dpforest.exceptions import ParameterError, ParameterTypeError, kind_of
 
 Relation = Literal["add_remove", "replace_one"]
@@ -22,7 +21,8 @@ class DatasetPair:
     """Two datasets that differ in one record, or in the records of one privacy unit.
 
     A dataset is an array of records (one a row, or one a number), or a tuple ``(X, y)`` of a
-    table and its labels. Order plays no part in whether two are neighbours.
+    table and its labels. Order plays no part in whether two are neighbours. Masked cells are
+    missing, whatever stands below.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def records_of(dataset: Any) -> list[Hashable]:
 
 
 def _rows(part: Any) -> list[Hashable]:
-    array = np.asarray(part, dtype=object)
+    array = objects_of(part)
     if array.ndim not in (1, 2):
         raise ParameterTypeError(
             "pair",

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import binom
 
 from dpforest.audit.claims import check_claim, check_error
+from dpforest.audit.gaps import joined, refuse_masked, table_of
 from dpforest.audit.result import Verdict, _Record, judge
 from dpforest.domain.domain import Domain
 from dpforest.domain.schema import CategoricalFeature
@@ -78,7 +79,8 @@ def audit_one_run(
     train : callable
         (X, y) -> released model; an estimator's ``fit``.
     canaries : tuple (X, y)
-        Records that go in or stay out, each on its own; arrays. See `corner_canaries`.
+        Records that go in or stay out, each on its own; arrays. See `corner_canaries`. Masked
+        cells are missing, and a masked label is refused.
     claimed_epsilon, delta : float
         The claim under add/remove of one record.
     base : tuple (X, y), optional
@@ -109,7 +111,8 @@ def audit_one_run(
     """
     claim, slack = check_claim(claimed_epsilon, delta)
     alpha = check_error(confidence) / len(GUESSED)
-    X, y = np.asarray(canaries[0]), np.asarray(canaries[1])
+    _check_labels(canaries[1], "canaries")
+    X, y = table_of(canaries[0]), np.asarray(canaries[1])
     m = len(y)
     if m < 10:
         raise ParameterError("canaries", m, "must be at least 10 records", "Use a few hundred")
@@ -140,12 +143,14 @@ def audit_one_run(
 def _with_base(base: tuple[Any, Any] | None, X: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:
     if base is None:
         return X, y
-    return np.concatenate([np.asarray(base[0]), X]), np.concatenate([np.asarray(base[1]), y])
+    return joined([table_of(base[0]), X]), joined([table_of(base[1]), y])
 
 
 def _scores(model: Any, X: NDArray, y: NDArray, score: Score | None) -> NDArray[np.float64]:
     """Score each canary by the model."""
-    scores = np.asarray((score or own_label_score)(model, X, y), dtype=np.float64)
+    given = (score or own_label_score)(model, X, y)
+    refuse_masked(given, "score", "must give a number for each canary", "Score each canary")
+    scores = np.asarray(given, dtype=np.float64)
     if scores.shape != (len(y),):
         raise ParameterError(
             "score", scores.shape, f"must give shape ({len(y)},)", "Score each canary"
@@ -189,8 +194,14 @@ def one_run_p_value(m: int, guesses: int, correct: int, epsilon: float, delta: f
     return min(p, 1.0)
 
 
+def _check_labels(y: Any, parameter: str) -> None:
+    rule = "must have a label each, since one without a label is in no training"
+    refuse_masked(y, parameter, rule, "Leave records without a label out")
+
+
 def own_label_score(model: Any, X: Any, y: Any) -> NDArray[np.float64]:
     """Probability that the model gives to each record's own label."""
+    _check_labels(y, "y")
     probability = np.asarray(model.predict_proba(X))
     columns = {label: index for index, label in enumerate(np.asarray(model.classes_).tolist())}
     return probability[np.arange(len(y)), [columns[label] for label in np.asarray(y).tolist()]]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from dpforest.accounting.accountant import BudgetAccountant
+from dpforest.audit.gaps import joined, refuse_masked, table_of
 from dpforest.audit.neighbours import DatasetPair
 from dpforest.exceptions import ParameterError, ParameterTypeError, kind_of
 
@@ -50,7 +51,7 @@ class Function:
 
     def sample(self, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:
         """One call a run."""
-        return np.array([np.ravel(self._function(dataset)) for _ in range(runs)])
+        return _stacked(self.name, [self._function(dataset) for _ in range(runs)])
 
 
 class Batched:
@@ -69,7 +70,9 @@ class Batched:
 
     def sample(self, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:
         """One call for all runs."""
-        return np.asarray(self._function(dataset, runs))
+        outputs = self._function(dataset, runs)
+        _refuse_gaps(self.name, outputs)
+        return np.asarray(outputs)
 
 
 class Estimator:
@@ -108,9 +111,8 @@ class Estimator:
         with warnings.catch_warnings():
             # Thousands of fits would warn alike; what warnings tell is for a replay to find.
             warnings.simplefilter("ignore")
-            return np.array(
-                [np.ravel(self._readout(self.fitted(dataset), probes)) for _ in range(runs)]
-            )
+            return _stacked(self.name, [self._readout(self.fitted(dataset), probes)
+                                        for _ in range(runs)])  # fmt: skip
 
     def fitted(self, dataset: Any, random_state: Any = None) -> Any:
         """A fresh estimator, fitted."""
@@ -169,7 +171,9 @@ def draw_outputs(subject: Subject, dataset: Any, runs: int, pair: DatasetPair) -
     ParameterError
         If the subject gave another number of outputs, or something that is no number.
     """
-    outputs = np.asarray(subject.sample(dataset, runs, pair))
+    given = subject.sample(dataset, runs, pair)
+    _refuse_gaps(subject.name, given)
+    outputs = np.asarray(given)
     if outputs.dtype.kind not in "biuf" or outputs.shape[:1] != (runs,) or not outputs.size:
         raise ParameterError(
             "subject",
@@ -178,6 +182,18 @@ def draw_outputs(subject: Subject, dataset: Any, runs: int, pair: DatasetPair) -
             "Return an array of one length from every run",
         )
     return outputs.reshape(runs, -1)
+
+
+def _stacked(name: str, outputs: list[Any]) -> NDArray:
+    """Outputs of single runs as rows."""
+    rows = [np.ravel(output) for output in outputs]
+    _refuse_gaps(name, rows)
+    return np.array(rows)
+
+
+def _refuse_gaps(name: str, outputs: Any) -> None:
+    repair = "Return a number that is no output"
+    refuse_masked(outputs, "subject", f"must give numbers alone, and {name} does not", repair)
 
 
 def released_values(model: Any, probes: Any) -> NDArray:
@@ -211,8 +227,9 @@ def _arrays_of(released: Any) -> Iterator[NDArray]:
 
 
 def _distinct_records(pair: DatasetPair) -> NDArray:
-    tables = [np.asarray(dataset[0]) for dataset in (pair.first, pair.second)]
-    rows = np.vstack([table for table in tables if table.size])
+    """Records of both tables, each once, with the gaps that a fit of them meets."""
+    tables = [table_of(dataset[0]) for dataset in (pair.first, pair.second)]
+    rows = joined([np.atleast_2d(table) for table in tables if table.size])
     kept: dict[str, int] = {}
     for index, row in enumerate(rows.tolist()):
         kept.setdefault(repr(row), index)
