@@ -33,7 +33,8 @@ def file_over(
     """A file that is at its place when the block ends; if it fails, what was there still is.
 
     A file that is there must be one that may be written. It keeps its owner and permissions,
-    unless a mode is asked for. Links are followed. A pipe or a device is written as it is.
+    unless a mode is asked for; a second name of it (a hard link) keeps what was there. Symbolic
+    links are followed. A pipe or a device is written as it is.
 
     Parameters
     ----------
