@@ -6,8 +6,9 @@ depends on the records.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -19,7 +20,7 @@ from pydantic import (
 
 from dpforest.accounting.certificates import Certificate
 from dpforest.accounting.diffprivlib_adapter import ExternalEntry
-from dpforest.accounting.figures import figure_down, figure_up
+from dpforest.accounting.figures import figure_cap, figure_charged, figure_down, figure_up
 from dpforest.accounting.fits import FitListing
 from dpforest.accounting.frozen import ExactText, Frozen
 from dpforest.accounting.ledger import LossRecord, ScopeRecord
@@ -31,6 +32,8 @@ from dpforest.report.guarantee import Guarantee, make_guarantee
 from dpforest.report.header import ReportHeader
 from dpforest.report.known_fits import known_fits
 from dpforest.report.utility import UtilityFigure
+
+_Figure = Callable[[Fraction], str]
 
 #: Versions of the format that are read; each says less than the next.
 Version = Literal[2, 3, 4, 5]
@@ -164,6 +167,16 @@ class LedgerPlace(Frozen):
     @property
     def sentence(self) -> str:
         """The spending of everybody on the data set, as the ledger knew it, in words."""
+        if parse_finite(self.in_all) > parse_finite(self.cap):
+            return self.earlier_sentence  # to the last digit: one may be just above the other
+        return self._in_words(figure_charged, figure_cap)
+
+    @property
+    def earlier_sentence(self) -> str:
+        """Words of reports that wrote an amount with what units add to it: 0.100001 for 0.1."""
+        return self._in_words(figure_up, figure_down)
+
+    def _in_words(self, spent: _Figure, cap: _Figure) -> str:
         known = (
             f"The ledger knows of every fit that was charged to data set {self.data_set!r}, by "
             "whomever: "
@@ -175,10 +188,10 @@ class LedgerPlace(Frozen):
                 "releases that was fixed beforehand, and nothing before it."
             )
         name, amounts = self.currency, (self.in_all, self.before)
-        in_all, before = (figure_up(parse_finite(amount)) for amount in amounts)
+        in_all, before = (spent(parse_finite(amount)) for amount in amounts)
         return (
             f"{known}{name} = {in_all} in all when this fit ended, {before} of it before this "
-            f"fit, under a cap of {name} = {figure_down(parse_finite(self.cap))}."
+            f"fit, under a cap of {name} = {cap(parse_finite(self.cap))}."
         )
 
     @property
@@ -294,8 +307,17 @@ class RunFacts(_OfALedger):
 
 def fits_known(facts: ClaimBasis | RunFacts) -> str:
     """Say which other fits are known of, by the process and by a ledger, and which cannot be."""
+    return _beside_a_ledger(facts, "" if facts.ledger is None else facts.ledger.sentence)
+
+
+def _fits_as_earlier(facts: ClaimBasis | RunFacts) -> str:
+    """Write :func:`fits_known` as reports did that showed what a ledger's units add."""
+    return _beside_a_ledger(facts, "" if facts.ledger is None else facts.ledger.earlier_sentence)
+
+
+def _beside_a_ledger(facts: ClaimBasis | RunFacts, sentence: str) -> str:
     known = known_fits(facts.listing)
-    return known if facts.ledger is None else f"{facts.ledger.sentence} Beside it: {known}"
+    return f"{sentence} Beside it: {known}" if sentence else known
 
 
 class ReportRecord(Frozen):
@@ -357,5 +379,19 @@ class ReportRecord(Frozen):
 
     @property
     def known_fits(self) -> str:
-        """``other_fits`` in the words of this release, for a report of an earlier one too."""
-        return fits_known(self.basis)
+        """``other_fits`` in the words of this release, for a report of an earlier one too.
+
+        Amounts stay as they were written, so that a page is written again as it was.
+        """
+        earlier = _fits_as_earlier(self.basis)
+        return earlier if self.other_fits == earlier else fits_known(self.basis)
+
+
+Report = TypeVar("Report", bound=ReportRecord)
+
+
+def in_todays_words(report: Report) -> Report:
+    """The report with its ``other_fits`` as written today, where it is what was written earlier."""
+    if report.other_fits != _fits_as_earlier(report.basis):
+        return report
+    return report.model_copy(update={"other_fits": fits_known(report.basis)})

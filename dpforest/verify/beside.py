@@ -16,6 +16,7 @@ from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.witness import witness_problems
 from dpforest.report.making import make_report
 from dpforest.report.places import place_name
+from dpforest.report.record import in_todays_words
 from dpforest.report.report import PrivacyReport
 from dpforest.strict_json import MODEL_LIMITS, json_text
 from dpforest.verify.contents import differences
@@ -88,6 +89,6 @@ def model_problems(record: PrivacyReport, model: Any) -> Iterator[str]:
     means = [[b.derivation for b in r.guarantee.bounds] for r in (record, own)]
     differ = means[0] != means[1] or bool(record.composition.caps)
     ignored = ("guarantee.", "sentence", "notices[") if differ else ()
-    for place in differences(record, own):
+    for place in differences(in_todays_words(record), own):
         if not place.startswith(ignored) or not ignored:
             yield f"{place} is not what the model says"

@@ -42,6 +42,7 @@ from dpforest.report.diff import differing_leaves
 from dpforest.report.guarantee import Guarantee
 from dpforest.report.making import make_report, report_digest
 from dpforest.report.places import place_name
+from dpforest.report.record import in_todays_words
 from dpforest.report.report import PrivacyReport
 from dpforest.report.utility import granted_to_a_fit
 
@@ -98,7 +99,7 @@ def _remade_problems(record: PrivacyReport) -> Iterator[str]:
         record.utility,
         record.version,
     )
-    for place in differences(record, remade):
+    for place in differences(in_todays_words(record), remade):
         yield f"{place} does not follow from the rest of the report"
     if not all(entry_follows(figure.grant) for figure in record.utility if figure.grant):
         yield "what was paid for a figure of utility does not follow from its mechanism"

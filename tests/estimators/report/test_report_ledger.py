@@ -9,9 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from dpforest import BudgetLedger, Domain, PrivacyReport, PrivateForestClassifier, diff_reports
+from dpforest import (
+    BudgetLedger,
+    Domain,
+    PrivacyReport,
+    PrivateForestClassifier,
+    ReportError,
+    diff_reports,
+    verify_report,
+)
 from dpforest.accounting.rationals import exact_text, parse_amount
 from dpforest.report.decision import decision_of
+from dpforest.report.making import report_digest
 from dpforest.report.places import place_rows, promise
 from dpforest.report.record import LedgerPlace
 
@@ -93,6 +102,44 @@ def test_what_was_spent_is_not_shown_above_a_cap_that_holds_it(two):
     ):
         basis = two[0].basis.model_copy(update={"ledger": place.model_copy(update=changed)})
         assert decision_of(two[0].model_copy(update={"basis": basis})).spent.startswith(said)
+
+
+@pytest.fixture(scope="module")
+def tenth(tmp_path_factory):
+    """A forest that cost .1 and .7 before it, of which no multiple of 2^-128 is one."""
+    domain = Domain(features={"age": (0, 100)}, classes=["a", "b"], approximate_rows=6000)
+    path = tmp_path_factory.mktemp("tenth") / "book"
+    with BudgetLedger.open(f"sqlite:///{path}", actor="ana", create=True) as ledger:
+        ledger.register("tenth", domain=domain, epsilon=2, currency="epsilon")
+        for epsilon in ("0.7", "0.1"):
+            forest = PrivateForestClassifier(
+                epsilon=epsilon, domain=domain, strategy="one_shot",
+                accountant=ledger.accountant("tenth"),
+            ).fit(X, Y)  # fmt: skip
+    return forest
+
+
+def test_every_place_shows_one_figure_of_what_was_spent(tenth):
+    report = tenth.privacy_report()
+    assert "epsilon = 0.8 in all when this fit ended, 0.7 of it before" in report.other_fits
+    assert decision_of(report).spent.startswith("epsilon = 0.8 of a cap of epsilon = 2, ")
+    assert report.known_fits == report.other_fits and "0.800001" not in report.to_markdown()
+
+
+def test_a_report_that_wrote_what_units_add_is_verified_as_it_was_written(tenth):
+    pytest.importorskip("jinja2")
+    report = tenth.privacy_report()
+    written = json.loads(report.to_json())
+    place = report.basis.ledger
+    written["other_fits"] = report.other_fits.replace(place.sentence, place.earlier_sentence)
+    assert "epsilon = 0.800001 in all" in written["other_fits"]
+    written["digest"] = report_digest(PrivacyReport.model_validate(written))
+    earlier = PrivacyReport.model_validate(written)
+    assert verify_report(earlier, tenth) and verify_report(earlier.to_html(), tenth)
+    written["other_fits"] = written["other_fits"].replace("0.800001", "0.7")
+    written["digest"] = report_digest(PrivacyReport.model_validate(written))
+    with pytest.raises(ReportError, match="other_fits does not follow"):
+        verify_report(json.dumps(written))
 
 
 def test_the_promise_is_the_caps_and_names_the_unit(two):
