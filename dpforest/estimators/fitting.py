@@ -53,7 +53,7 @@ from dpforest.estimators.planning import (
 )
 from dpforest.estimators.progress import PartProgress, PassProgress
 from dpforest.estimators.ready import load_for
-from dpforest.estimators.scorers import refuse_unscorable
+from dpforest.estimators.scorers import refuse_scores_of_classes, refuse_unscorable
 from dpforest.estimators.target_range import prepared
 from dpforest.estimators.wasted import refuse_wasted
 from dpforest.exceptions import (
@@ -200,6 +200,8 @@ class Fit:
             refuse_wasted(self.domain, X)
             if self._classifies and self.domain.classes is not None:
                 refuse_unscorable(self.domain.classes.labels)
+            elif not self._classifies:
+                refuse_scores_of_classes()
         around = surroundings()
         self._leak_around(around.unpaid)
         self.around = around.cautions

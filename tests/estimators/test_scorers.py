@@ -7,11 +7,23 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import VotingClassifier
 from sklearn.metrics import f1_score, get_scorer, get_scorer_names, make_scorer
-from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate, learning_curve
+from sklearn.model_selection import (
+    GridSearchCV,
+    TunedThresholdClassifierCV,
+    cross_val_score,
+    cross_validate,
+    learning_curve,
+    permutation_test_score,
+)
 from sklearn.pipeline import make_pipeline
 
-from dpforest import BudgetAccountant, Domain, MultinomialForestClassifier
-from dpforest.estimators.scorers import _fails
+from dpforest import (
+    BudgetAccountant,
+    Domain,
+    MultinomialForestClassifier,
+    PrivateForestRegressor,
+)
+from dpforest.estimators.scorers import _fails, _fails_at_numbers
 
 N = 60
 X = np.random.default_rng(0).uniform(-4, 4, size=(N, 2))
@@ -71,6 +83,39 @@ def test_a_learning_curve_and_a_search_in_a_search_are_seen(accountant):
     assert accountant.ledger == ()
 
 
+def test_a_permutation_test_is_seen(accountant):
+    def tested(scoring):
+        return permutation_test_score(
+            forest(accountant), X, TEXTS, cv=2, n_permutations=1, scoring=scoring
+        )
+
+    with pytest.raises(ValueError, match=REFUSED.format("f1_score")):
+        tested("f1")
+    assert accountant.ledger == ()
+    assert np.isfinite(tested("roc_auc")[0])
+
+
+@pytest.mark.filterwarnings("ignore::dpforest.exceptions.PrivacyLeakWarning")
+@pytest.mark.parametrize("scoring", ["f1", "roc_auc", "average_precision", "neg_log_loss"])
+@pytest.mark.parametrize("cv", [2, 0.5])
+def test_a_tuned_threshold_is_scored_by_labels(scoring, cv, accountant):
+    """Labels of text are no scores of roc_auc either, which other searches take."""
+    tuned = TunedThresholdClassifierCV(make_pipeline(forest(accountant)), cv=cv, scoring=scoring)
+    with pytest.raises(ValueError, match="cannot be worked out.*'balanced_accuracy'"):
+        tuned.fit(X, TEXTS)
+    assert accountant.ledger == ()
+
+
+@pytest.mark.filterwarnings("ignore::dpforest.exceptions.PrivacyLeakWarning")
+@pytest.mark.parametrize("y, scoring", [
+    (TEXTS, "balanced_accuracy"), (TEXTS, make_scorer(f1_score, pos_label="yes")),
+    (CODES, "f1"), (CODES, "roc_auc"),
+])  # fmt: skip
+def test_any_other_threshold_is_tuned(y, scoring, accountant):
+    tuned = TunedThresholdClassifierCV(forest(accountant, y), cv=2, scoring=scoring, thresholds=3)
+    assert np.isfinite(tuned.fit(X, y).best_score_)
+
+
 @pytest.mark.parametrize("y, scoring", [
     (TEXTS, None), (TEXTS, "roc_auc"), (TEXTS, make_scorer(f1_score, pos_label="yes")),
     (CODES, "f1"), (CODES == 1, "f1"), (CODES + 1, "f1"), (THREE, "f1_macro"),
@@ -113,6 +158,35 @@ def test_what_is_refused_could_not_have_been_worked_out(y, accountant):
         if "deviance" not in name and _fails(scorer, np.unique(y)):
             with pytest.raises(ValueError):
                 scorer(fitted, X, y)
+
+
+def regressor(accountant):
+    domain = Domain(features={"a": (-4, 4), "b": (-4, 4)}, target=(0, 4), approximate_rows=6000)
+    return PrivateForestRegressor(
+        epsilon=1, domain=domain, strategy="one_shot", accountant=accountant
+    )
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "f1_macro", {"a": "roc_auc", "b": "precision"}])
+def test_a_regressor_has_no_scores_of_classes(scoring, accountant):
+    for y in (CODES, X[:, 0].clip(0)):
+        with pytest.raises(ValueError, match="cannot be worked out of numbers.*such as 'r2'"):
+            cross_validate(make_pipeline(regressor(accountant)), X, y, cv=2, scoring=scoring)
+    assert accountant.ledger == ()
+
+
+@pytest.mark.parametrize("scoring", [None, "neg_mean_absolute_error", ["accuracy", "r2"]])
+def test_any_other_score_of_a_regressor_is_worked_out(scoring, accountant):
+    found = cross_validate(regressor(accountant), X, X[:, 0].clip(0), cv=2, scoring=scoring)
+    assert np.isfinite(list(found.values())[-1]).all()
+
+
+def test_a_regressor_that_is_refused_could_not_have_been_scored(accountant):
+    fitted = regressor(accountant).set_params(random_state=0).fit(X, CODES)
+    for name in filter(lambda name: _fails_at_numbers(get_scorer(name)), get_scorer_names()):
+        for y in (CODES, CODES + 0.5):
+            with pytest.raises((ValueError, AttributeError)):
+                get_scorer(name)(fitted, X, y)
 
 
 def test_votes_are_refused_for_their_codes(accountant):
