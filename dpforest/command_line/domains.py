@@ -25,7 +25,7 @@ from dpforest.command_line.answers import (
 from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE
 from dpforest.command_line.forests import with_rows
 from dpforest.command_line.running import print_notice
-from dpforest.command_line.tables import files_of, labelled, whole_table
+from dpforest.command_line.tables import files_of, labelled, whole_table, with_leading_zeros
 from dpforest.domain.domain import Domain
 from dpforest.domain.findings import LOOK_AT_LINES
 from dpforest.exceptions import (
@@ -64,7 +64,7 @@ def run_draft(chosen: argparse.Namespace) -> Answer:
     X, y = whole_table(source, names)
     with _reasons_at_a_terminal_alone(chosen.files):
         _refuse_empty(X)
-        read = Domain.draft(X, draft_labels(y), task=chosen.task)
+        read = Domain.draft(with_leading_zeros(source, X), draft_labels(y), task=chosen.task)
         domain = read.with_categories(*chosen.categorical)
     domain = with_rows(domain, chosen.rows)
     write_text(path, domain.to_json(), private=True, force=chosen.force)

@@ -7,6 +7,7 @@ Held by tests/command_line/test_tables.py.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ from dpforest.records.table import Table
 
 #: Declared rows times columns up to which a table is read whole: some hundreds of megabytes.
 MOST_CELLS = 20_000_000
+_LEADING_ZERO = r"^\s*0[0-9]"
 
 
 def is_streamed(domain: Domain, asked: bool | None) -> bool:
@@ -125,6 +127,25 @@ def whole_table(source: Files, names: Sequence[str]) -> tuple[Any, Any]:
     batches = list(source.batches_of(tuple(names)))
     X = pyarrow().table({name: _joined([batch.X[name] for batch in batches]) for name in names})
     return X, _joined([batch.y for batch in batches])
+
+
+def with_leading_zeros(source: Files, X: Any) -> Any:
+    """The table with numbers as they are written where some begin with a zero: codes, often.
+
+    Of Parquet types say what is text, so its table stays as it is.
+    """
+    kinds = dict(zip(X.column_names, X.schema.types, strict=True))
+    numbers = tuple(name for name, kind in kinds.items() if pyarrow().types.is_floating(kind))
+    if not isinstance(source, CSVStream) or not numbers:
+        return X
+    read = copy.copy(source)
+    read.texts = numbers
+    written, _ = whole_table(read, numbers)
+    for name in numbers:
+        found = pyarrow("compute").match_substring_regex(written[name], _LEADING_ZERO)
+        if pyarrow("compute").any(found).as_py():
+            X = X.set_column(X.column_names.index(name), name, written[name])
+    return X
 
 
 class WholeTable(Source):

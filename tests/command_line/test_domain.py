@@ -60,6 +60,21 @@ def test_codes_are_categories_only_if_somebody_says_so(ask, good, here, monkeypa
     assert code == 2 and "'number'" in err and "--categorical" not in err  # with its own reason
 
 
+def test_codes_with_leading_zeros_stay_codes(good, here):
+    """As in Python, of a table that was read as text."""
+    rows = [f"{k % 7 + 1:02d},{k + 1},{k + 9:05d},{k},{'ny'[k % 2]}" for k in range(60)]
+    rows[3] = rows[3].replace(",4,", ",004,")  # a slip among numbers of many lengths
+    text = "ward,number,patient,age,y\n" + "\n".join(rows) + "\n,,00099,,n\n"
+    (here / "t.csv").write_text(text)
+    good("domain draft t.csv --target y --output t.json")
+    ward, *others = Domain.from_json(here / "t.json").features
+    assert ward.categories == tuple(f"{k:02d}" for k in range(1, 8)) and ward.missing
+    assert [feature.kind for feature in others] == ["numeric"] * 3
+    table = pytest.importorskip("pandas").read_csv(here / "t.csv", dtype=str)
+    drafted = Domain.draft(table.drop(columns="y"), table["y"])
+    assert [str(f) for f in drafted.features] == [str(f) for f in (ward, *others)]
+
+
 #: Files that allow of no draft, with options, and what a terminal is told.
 NO_DRAFT = {
     "one class": ("a,y\n1,n\n2,n\n", "", "hold 1 class"),

@@ -153,8 +153,9 @@ def _repair_of(absent: str, names: Sequence[str], otherwise: str) -> str:
     if signs:
         return (
             "Its first line has no comma: write the file anew with commas between cells and "
-            f"points in numbers, such as by pandas.read_csv(file, sep={signs[0]!r}, decimal=','), "
-            "where decimal is the sign that its numbers have"
+            f"points in numbers, such as by pandas.read_csv(file, sep={signs[0]!r}, decimal=',', "
+            "dtype={'code': str}): decimal is the sign that its numbers have, dtype keeps "
+            "zeros at the beginning of codes"
         )
     alike = written_alike(absent, names)
     if alike is not None:

@@ -65,6 +65,8 @@ class CSVStream(Files):
     """
 
     kind = "csv"
+    #: Columns that are handed on as they are written, whatever they mean.
+    texts: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -116,7 +118,9 @@ class CSVStream(Files):
         check_columns(name, names, wanted)
         blocks = blocks_of_lines(stream.read, rest, BLOCK_BYTES)
         for place, block in placed(blocks, name):
-            table = table_of_block(block, names, wanted, self.quoting, csv_lines.LONGEST_LINE)
+            table = table_of_block(
+                block, names, wanted, self.quoting, csv_lines.LONGEST_LINE, self.texts
+            )
             yield self._batch(table, place)
 
 

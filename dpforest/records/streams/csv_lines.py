@@ -77,10 +77,12 @@ def _repair_of_bytes(header: bytes) -> str:
         return "Save the sheet of Excel as CSV in UTF-8"
     if header.startswith(_GZIP):
         return "It is compressed: let its name end with .csv.gz"
-    encoding = "utf-16" if header.startswith(_UTF_16) else "latin-1"
+    encoding = "utf-16" if header.startswith(_UTF_16) else "cp1252"
+    signs = [sign for sign in ";\t" if sign.encode() in header and b"," not in header]
+    commas = f", sep={signs[0]!r}, decimal=','" if signs else ""
     return (
-        f"Write the file in UTF-8; pandas.read_csv(file, encoding={encoding!r}) reads what many "
-        "programs write in its place"
+        f"Write the file in UTF-8; pandas.read_csv(file, encoding={encoding!r}{commas}) reads "
+        "what many programs write in its place"
     )
 
 
