@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dpforest.dask.kept_room import HERE, threads_here
 from dpforest.dask.questions import Questions, opened
+from dpforest.domain.cells import compile_search
 from dpforest.domain.column_names import table_names
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.reading import PASSED, is_of_cluster, reading_records, unreadable
@@ -198,6 +199,7 @@ def encode_part(
     X, y = pair
     try:
         with reading_records(place, _ALONE):
+            compile_search()
             if named:  # a partition need not have the names that its frame says
                 check_columns(
                     place, table_names(X) or (), encoder.domain.feature_names, EVERY_FRAME

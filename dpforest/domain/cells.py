@@ -28,6 +28,14 @@ _FIRST_WITHOUT_HALVES = 2.0**52
 FEW_VALUES = 4096
 
 
+def compile_search() -> None:
+    """Compile the search for many values, however many there are: see `compile_for`."""
+    from dpforest.domain.kernels.places import find_places, padded_edges
+    from dpforest.kernels.compiling import compile_for
+
+    compile_for(find_places, padded_edges(np.empty(0)), np.empty(0), np.empty(0, dtype=np.int64))
+
+
 class Cells(Protocol):
     """A public grid over one numeric feature."""
 

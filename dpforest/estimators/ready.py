@@ -13,6 +13,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+from dpforest.domain.cells import compile_search
 from dpforest.estimators.fit_plan import FitPlan
 from dpforest.exceptions import ScopeError
 from dpforest.trees.strategies import ASKED, STRATEGIES
@@ -62,6 +63,7 @@ def _load_kernels() -> None:
         for module in iter_modules(import_module(package).__path__, f"{package}."):
             import_module(module.name)
     import_module(_COMPILING).load_compiler()
+    compile_search()
 
 
 def _note_fork() -> None:

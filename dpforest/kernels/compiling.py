@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+from numba import njit, typeof
 
 #: Imports of kernels by kernels, which is all they import of this package.
 _IMPORT = re.compile(r"^from (\S+\.kernels\S*) import", flags=re.MULTILINE)
@@ -52,6 +52,23 @@ def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         return made
 
     return decorate
+
+
+def compile_for(function: Any, *given: Any) -> None:
+    """Compile a kernel for arguments of these types, or load it, without a call.
+
+    What is compiled is kept in a folder that others may see. So whether a kernel is compiled must
+    not depend on records: one that only some tables need is compiled for all of them.
+
+    Parameters
+    ----------
+    function : kernel
+    *given : Any
+        Arguments as those of a call; their types alone are looked at.
+    """
+    compiled: Callable[[tuple[Any, ...]], Any] | None = getattr(function, "compile", None)
+    if compiled is not None:  # else ``NUMBA_DISABLE_JIT`` has kernels run as they are written
+        compiled(tuple(map(typeof, given)))
 
 
 def load_compiler() -> None:

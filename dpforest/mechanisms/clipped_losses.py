@@ -112,7 +112,8 @@ class ClippedLosses:
 
         used, gram = np.flatnonzero(curvatures), np.zeros((n_columns, n_columns))
         rows = np.empty((min(_BLOCK, used.size), n_columns))
-        for first in range(0, used.size, _BLOCK):
+        # A block at least, of nobody: what is called is compiled and kept, whatever records are.
+        for first in range(0, max(used.size, 1), _BLOCK):
             block = used[first : first + _BLOCK]
             there = rows[: block.size]
             fill_rows(self.codes[block], *self._design[1:], np.sqrt(curvatures[block]), there)

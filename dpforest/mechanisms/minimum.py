@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpforest.mechanisms.decimal_weights import Decimals
 from dpforest.mechanisms.noisy_objective import ROUNDED, NoisyObjective, length_of
-from dpforest.mechanisms.two_doubles import TwoDoubles
+from dpforest.mechanisms.two_doubles import TwoDoubles, compile_search
 from dpforest.mechanisms.weight_numbers import Numbers, Place
 
 W = TypeVar("W")
@@ -71,6 +71,7 @@ def certified_minimum(objective: NoisyObjective, largest: float) -> list[Fractio
     """
     if not largest > 0.0:
         raise ValueError("no gradient is shorter than nothing")
+    compile_search()
     # Numbers that overflow are met on the way, and a warning would tell of them.
     with np.errstate(all="ignore"):
         found, is_certified = newton(objective, largest)

@@ -78,3 +78,11 @@ def _sum(weights: Pair, more: Pair) -> Pair:
     hi, lo = weights[0].copy(), weights[1].copy()
     add_to(hi, lo, *more)
     return hi, lo
+
+
+def compile_search() -> None:
+    """Compile what the search calls, whether or not it comes to that: see `compile_for`."""
+    from dpforest.kernels.compiling import compile_for
+    from dpforest.mechanisms.kernels.objective import add_to
+
+    compile_for(add_to, *[np.empty(0)] * 4)

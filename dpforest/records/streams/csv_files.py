@@ -117,11 +117,11 @@ class CSVStream(Files):
         wanted = names if wanted is None else wanted
         check_columns(name, names, wanted)
         blocks = blocks_of_lines(stream.read, rest, BLOCK_BYTES)
+        how = names, wanted, self.quoting, csv_lines.LONGEST_LINE, self.texts
+        # What is called is compiled and kept: also where there is no line.
+        table_of_block(b"", *how)
         for place, block in placed(blocks, name):
-            table = table_of_block(
-                block, names, wanted, self.quoting, csv_lines.LONGEST_LINE, self.texts
-            )
-            yield self._batch(table, place)
+            yield self._batch(table_of_block(block, *how), place)
 
 
 def _n_lines(path: Path) -> int:

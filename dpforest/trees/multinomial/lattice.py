@@ -30,6 +30,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.kernels.compiling import compile_for
 from dpforest.records.rows import Rows
 from dpforest.records.table import LatticeColumns, Table
 from dpforest.trees.multinomial.cells import Boxes, LevelCells
@@ -126,9 +127,10 @@ class LevelLattice:
 
     def _root_words(self, segments: Segments) -> NDArray[np.uint64]:
         words = columns_of(self.table).words
+        kept = np.zeros(words.shape[1], dtype=np.uint8)
+        compile_for(keep_words, words, kept, words)  # whether or not sides leave a record out
         if segments.order.size == words.shape[1]:
             return words
-        kept = np.zeros(words.shape[1], dtype=np.uint8)
         kept[segments.order] = 1
         out = np.empty((words.shape[0], segments.order.size), dtype=np.uint64)
         keep_words(words, kept, out)

@@ -185,8 +185,11 @@ class PairTotals:
 
 
 def parts_of(table: Table) -> Iterator[Table]:
-    """The records in parts whose scores take little memory; each one's score is its own."""
-    for first in range(0, table.n_records, _ROWS_AT_ONCE):
+    """The records in parts whose scores take little memory; each one's score is its own.
+
+    A part at least, of nobody: what is called is compiled and kept, whatever records are.
+    """
+    for first in range(0, max(table.n_records, 1), _ROWS_AT_ONCE):
         yield rows_of(table, first, min(first + _ROWS_AT_ONCE, table.n_records))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpforest.kernels.compiling import kernel
+from dpforest.kernels.compiling import compile_for, kernel
 from dpforest.trees.rules.kernels.bit_counts import (
     bit_places,
     class_steps,
@@ -42,7 +42,7 @@ def root_bounds(
     )
     found = parting_bounds(
         rows, starts, class_weights, sizes, of_partings, stop, near_bounds(label_bounds), factors,
-        pays and fits_a_table(rows.shape[0], sizes.size),
+        fits_a_table(rows.shape[0], sizes.size) and pays,
     )  # fmt: skip
     return of_every_cut(found, number, turned)
 
@@ -64,15 +64,19 @@ def parting_bounds(
     """Scores and bounds as `root_bounds` has them, of cuts with weights of their own.
 
     The last weight is that of cuts with all records on one side, and the last entry what a root
-    cut is that has none left. Only what is used is compiled, so the way is chosen here.
+    cut is that has none left. Of two classes no pairs are compiled, so the way is chosen here; of
+    more both ways are, since records choose: see `compile_for`.
     """
     counted = counts_of_cuts(rows, starts, class_weights, by_table)
     steps, (left_sizes, *_) = class_steps(class_weights), counted
     of_cuts = starts, steps, counted, sizes, weights
     if sizes.size > 2:
         lowest, firsts = scores_of_children(left_sizes, sizes)
+        by_pairs = *of_cuts, lowest, firsts, stop, near, factors
+        compile_for(bounds_by_pairs, *by_pairs)
+        compile_for(bounds_by_child, *of_cuts, stop, near, factors)
         if fits_pairs(sizes, firsts):
-            return bounds_by_pairs(*of_cuts, lowest, firsts, stop, near, factors)
+            return bounds_by_pairs(*by_pairs)
     return bounds_by_child(*of_cuts, stop, near, factors)
 
 
