@@ -83,7 +83,7 @@ def of_some(tmp_path_factory) -> set[str]:
     return [asked_for(40, folder) for _ in range(2)][-1]
 
 
-@pytest.mark.parametrize("n_records", [0, 1, 5000])
+@pytest.mark.parametrize("n_records", [0, 1, 5000], ids=["none", "one", "many"])
 def test_no_kernel_is_compiled_for_some_tables_alone(n_records, of_some, tmp_path):
     assert len(of_some) > 30
     assert asked_for(n_records, tmp_path) ^ of_some == set()
