@@ -24,6 +24,8 @@ from typing import BinaryIO
 _IN_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV)
 #: So many links lead nowhere for any system.
 _MOST_LINKS = 40
+#: Where Linux keeps a file's access list.
+_ACCESS = "system.posix_acl_access"
 
 
 @contextmanager
@@ -34,7 +36,8 @@ def file_over(
 
     A file that is there must be one that may be written. It keeps its owner and permissions,
     unless a mode is asked for; a second name of it (a hard link) keeps what was there. Symbolic
-    links are followed. A pipe or a device is written as it is.
+    links are followed, but for those that another user put into a folder for all, as /tmp is. A
+    pipe or a device is written as it is.
 
     Parameters
     ----------
@@ -49,12 +52,13 @@ def file_over(
     OSError
         It cannot be written; nothing is left beside it.
     """
+    place = target_of(path)  # before all else, since links may change meanwhile
     if is_written_through(path):
         with path.open("wb") as through:
             yield through
             when_whole()
         return
-    found, place = _found(path), target_of(path)
+    found = _found(path)
     begun = name_beside(place)
     try:
         if not _begin(begun, found, mode):
@@ -81,8 +85,23 @@ def name_beside(place: Path) -> Path:
 
 
 def target_of(path: Path) -> Path:
-    """Return where the links of a path lead; its own place where it is none."""
-    return Path(os.path.realpath(path)) if path.is_symlink() else path
+    """Return where the links of a path lead; its own place where it is none.
+
+    Raises
+    ------
+    OSError
+        They lead nowhere, or somebody else may have put one here to be followed.
+    """
+    for _ in range(_MOST_LINKS):
+        try:
+            there = path.lstat()
+        except FileNotFoundError:
+            return path
+        _refuse_planted(path, there)
+        if not stat.S_ISLNK(there.st_mode):
+            return path
+        path = path.parent / os.readlink(path)
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
 def is_written_through(path: Path) -> bool:
@@ -103,6 +122,20 @@ def see_to_disk(path: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _refuse_planted(path: Path, there: os.stat_result) -> None:
+    """Refuse a link or a pipe of another user in a folder where all may make files.
+
+    Linux follows none itself (``protected_symlinks``), unless it is told to; what finds out where
+    a link leads, and writes there, is not held by that.
+    """
+    if os.name != "posix" or not (stat.S_ISLNK(there.st_mode) or stat.S_ISFIFO(there.st_mode)):
+        return
+    folder = path.parent.stat()
+    for_all = stat.S_ISVTX | stat.S_IWOTH
+    if folder.st_mode & for_all == for_all and there.st_uid not in (os.geteuid(), folder.st_uid):
+        raise PermissionError(errno.EACCES, "it is of another user, in a folder for all")
 
 
 def _found(path: Path) -> os.stat_result | None:
@@ -160,8 +193,17 @@ def _keep_rights(begun: Path, place: Path, found: os.stat_result) -> None:
     made = begun.stat()
     if (made.st_uid, made.st_gid) != (found.st_uid, found.st_gid):
         os.chown(begun, found.st_uid, found.st_gid)
+    _drop_inherited(begun, place)
     shutil.copystat(place, begun)
     os.utime(begun)
+
+
+def _drop_inherited(begun: Path, place: Path) -> None:
+    """Take an access list off that a file has of its folder alone: modes would widen it."""
+    if hasattr(os, "listxattr"):
+        with suppress(OSError):  # a system without such lists
+            if _ACCESS in set(os.listxattr(begun)).difference(os.listxattr(place)):
+                os.removexattr(begun, _ACCESS)
 
 
 def _write_in_place(place: Path, content: bytes, mode: int | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -190,6 +191,24 @@ def test_a_new_file_has_those_of_any_other(tmp_path):
     assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="access lists of Linux")
+def test_an_access_list_of_the_folder_is_not_taken_on(place):
+    """Made anew a file would have it, and permissions of a group would be those of its users."""
+    nobody, entries = 0xFFFFFFFF, [(1, 7), (2, 6), (4, 5), (16, 7), (32, 5)]
+    users = {2: 65534}
+    packed = [struct.pack("<HHI", kind, may, users.get(kind, nobody)) for kind, may in entries]
+    try:
+        of_all = struct.pack("<I", 2) + b"".join(packed)
+        os.setxattr(place.parent, "system.posix_acl_default", of_all)
+    except OSError:
+        pytest.skip("no access lists here")
+    place.chmod(0o640)
+    for write in (by_python, by_a_command):
+        write(place, "a")
+        assert not [name for name in os.listxattr(place) if "acl" in name]
+        assert place.stat().st_mode & 0o777 == 0o640
+
+
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="another's file, by root")
 def test_the_owner_stays(place):
     os.chown(place, 12345, 54321)
@@ -242,6 +261,44 @@ def test_links_are_followed(place, tmp_path, write, is_there):
     assert (tmp_path / "near").is_symlink() and (tmp_path / "far").is_symlink()
     assert (tmp_path / "folder" / "target").read_text() == "a"
     assert names(tmp_path / "folder") == ["target"]
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="another's link, by root")
+@pytest.mark.parametrize("is_there", [True, False])
+@WRITERS
+def test_links_that_another_user_planted_are_not_followed(tmp_path, write, is_there):
+    """A folder for all, as /tmp is: whoever guesses a name there chose what is written over."""
+    folder, target = tmp_path / "all", tmp_path / "target"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    if is_there:
+        target.write_text(FORMER)
+    (folder / "link").symlink_to(target)
+    (tmp_path / "near").symlink_to(folder / "link")
+    os.lchown(folder / "link", 65534, 65534)
+    for path in (folder / "link", tmp_path / "near"):
+        with pytest.raises(ParameterError, match="cannot be written"):
+            write(path, "a")
+    assert names(folder) == ["link"]
+    assert target.read_text() == FORMER if is_there else not target.exists()
+    os.lchown(folder / "link", 0, 0)
+    write(folder / "link", "a")
+    assert target.read_text() == "a"
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="another's pipe, by root")
+@WRITERS
+def test_nothing_is_written_to_a_pipe_that_another_user_planted(tmp_path, write):
+    tmp_path.chmod(0o1777)
+    os.mkfifo(tmp_path / "pipe")
+    os.chown(tmp_path / "pipe", 65534, 65534)
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with pytest.raises(ParameterError, match="cannot be written"):
+            write(tmp_path / "pipe", "a")
+        assert os.read(reader, 1) == b""
+    finally:
+        os.close(reader)
 
 
 def test_a_circle_of_links_is_refused(tmp_path):
