@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 
 from dpforest.call_stack import calling_frames
 from dpforest.exceptions import Described, ParameterError
@@ -103,6 +103,9 @@ def refuse_unscorable(labels: Sequence[Any]) -> None:
 def refuse_scores_of_classes() -> None:
     """Refuse a regressor's fit in a search whose scores are of classes alone, such as accuracy.
 
+    A classifier may be made of regressors, as by ``OneVsRestClassifier``; its scores are of classes
+    rightly.
+
     Raises
     ------
     ParameterError
@@ -110,7 +113,9 @@ def refuse_scores_of_classes() -> None:
     """
     for frame in calling_frames():
         scorers = _scorers_in(frame)
-        if scorers and all(map(_fails_at_numbers, scorers)):
+        if not scorers or is_classifier(_fitted_and_scored(frame)[0]):
+            continue
+        if all(map(_fails_at_numbers, scorers)):
             raise _unscorable(
                 scorers[0], "numbers",
                 "Take one of numbers, such as 'r2' or 'neg_mean_absolute_error'",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.ensemble import VotingClassifier
+from sklearn.ensemble import StackingClassifier, VotingClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, get_scorer, get_scorer_names, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
@@ -15,6 +16,7 @@ from sklearn.model_selection import (
     learning_curve,
     permutation_test_score,
 )
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 
 from dpforest import (
@@ -181,6 +183,17 @@ def test_a_regressor_has_no_scores_of_classes(scoring, accountant):
 def test_any_other_score_of_a_regressor_is_worked_out(scoring, accountant):
     found = cross_validate(regressor(accountant), X, X[:, 0].clip(0), cv=2, scoring=scoring)
     assert np.isfinite(list(found.values())[-1]).all()
+
+
+@pytest.mark.filterwarnings("ignore::dpforest.exceptions.PrivacyLeakWarning")
+@pytest.mark.parametrize("made_of", [
+    OneVsRestClassifier,
+    lambda one: make_pipeline(OneVsRestClassifier(one)),
+    lambda one: StackingClassifier([("one", one)], LogisticRegression(), cv=2),
+])  # fmt: skip
+def test_a_classifier_made_of_regressors_has_scores_of_classes(made_of, accountant):
+    found = scored(made_of(regressor(accountant)), CODES, "accuracy")
+    assert not np.isnan(found).any()
 
 
 def test_a_regressor_that_is_refused_could_not_have_been_scored(accountant):
