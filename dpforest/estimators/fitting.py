@@ -408,11 +408,15 @@ class Fit:
             self.settled = settle_plan(
                 self.plan, self.source, scope, records, self.search, self.counted
             )
-            tell_of_compiling(self.settled.strategy)
+            self._tell_of_compiling()
             records, steps = prepared(self.settled, scope, records, self.source)
             with self._progress(records) as progress:
                 model, transcript = self._learn(scope, progress.over(records), progress)
         return FitOutcome(self.settled.strategy, model, steps, transcript)
+
+    def _tell_of_compiling(self) -> None:
+        """Say that it takes a while, where code is to be compiled."""
+        tell_of_compiling(self.settled.strategy)
 
     def _stays_charged(self, scope: Scope) -> bool:
         """True if an error that ends the training now leaves the fit charged.

@@ -101,6 +101,9 @@ class Asking(Fit):
 
     requests: ScopeRecord
 
+    def _tell_of_compiling(self) -> None:
+        """Say nothing: what is not learnt is not compiled."""
+
     def _learn(
         self, scope: Scope, records: Records, progress: PartProgress | PassProgress
     ) -> tuple[Any, None]:

@@ -12,7 +12,7 @@ import pytest
 from tqdm import tqdm
 from tqdm.utils import DisableOnWriteError
 
-from dpforest import Domain, PrivateForestClassifier
+from dpforest import Domain, PrivateForestClassifier, verify_report
 from dpforest.estimators import compiling, progress
 from dpforest.streams import BatchStream
 
@@ -85,6 +85,16 @@ def test_a_fit_asks_before_it_trains_and_finds_its_code_afterwards(unseen, capsy
     assert capsys.readouterr().err.count("(one_shot)") == 1
     monkeypatch.undo()
     assert compiling._is_kept("one_shot")
+
+
+def test_a_check_of_a_report_compiles_nothing_and_says_nothing(unseen, capsys, monkeypatch):
+    domain = Domain(features={"a": (0, 1)}, classes=[0, 1], approximate_rows=9999)
+    forest = PrivateForestClassifier(epsilon=9, domain=domain, strategy="one_shot")
+    report = forest.fit([[0.5], [0.1]] * 30, [0, 1] * 30).privacy_report()
+    monkeypatch.setattr(compiling, "_is_kept", lambda strategy: False)
+    monkeypatch.setattr(compiling, "_somebody_waits", lambda: True)
+    verify_report(report)
+    assert capsys.readouterr().err == "" and compiling._seen == set()
 
 
 def test_a_log_and_a_worker_get_nothing(capsys, monkeypatch):
