@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numba import typeof
+
+from dpforest.kernels.compiling import compile_for
 
 ROOT = Path(__file__).resolve().parent.parent
 KERNELS = sorted(path for path in (ROOT / "dpforest").rglob("kernels/*.py"))
@@ -114,3 +118,34 @@ def test_kernels_are_kept_by_all_sources_and_where_it_can_be_done(path):
     text = path.read_text("utf-8")
     if path.name != "compiling.py":
         assert "njit" not in text, "use dpforest.kernels.compiling.kernel"
+
+
+def read_only():
+    array = np.zeros(3)
+    array.flags.writeable = False
+    return array
+
+
+#: Two of these have one type only where they stand beside each other in a list.
+ARGUMENTS = [
+    [np.zeros(3), np.ones(9)], [read_only()], [np.zeros(6)[::2]], [np.zeros(3, np.float32)],
+    [np.zeros((3, 3))], [np.asfortranarray(np.zeros((3, 3)))],
+    [1, 7], [True, False], [1.0], [np.uint8(1)], [2**63],
+    [(1, np.zeros(3)), (2, np.zeros(4))], [(1, read_only())], [(True, np.zeros(3))], [((1,),)],
+]  # fmt: skip
+
+
+def test_numba_is_asked_once_for_arguments_of_each_type():
+    asked = []
+
+    class Kernel:
+        def compile(self, types):
+            asked.append(types)
+
+    function = Kernel()
+    for alike in ARGUMENTS:
+        for argument in alike:
+            compile_for(function, argument)
+    assert asked == [(typeof(alike[0]),) for alike in ARGUMENTS]
+    compile_for(Kernel(), 1)
+    assert len(asked) == len(ARGUMENTS) + 1

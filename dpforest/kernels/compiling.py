@@ -21,10 +21,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numba import njit, typeof
 
 #: Imports of kernels by kernels, which is all they import of this package.
 _IMPORT = re.compile(r"^from (\S+\.kernels\S*) import", flags=re.MULTILINE)
+
+#: Kernels that were asked for in this process, with what they were asked for.
+_asked: set[Any] = set()
 
 
 def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -67,8 +71,20 @@ def compile_for(function: Any, *given: Any) -> None:
         Arguments as those of a call; their types alone are looked at.
     """
     compiled: Callable[[tuple[Any, ...]], Any] | None = getattr(function, "compile", None)
-    if compiled is not None:  # else ``NUMBA_DISABLE_JIT`` has kernels run as they are written
-        compiled(tuple(map(typeof, given)))
+    asked = function, *map(_kind, given)
+    if compiled is None or asked in _asked:
+        return  # ``NUMBA_DISABLE_JIT`` has kernels run as they are written
+    compiled(tuple(map(typeof, given)))
+    _asked.add(asked)
+
+
+def _kind(value: Any) -> Any:
+    """All that numba's type of an argument depends on: to ask numba itself takes far longer."""
+    if type(value) is np.ndarray:
+        return value.dtype, value.ndim, value.flags.num
+    if type(value) is tuple:
+        return tuple(map(_kind, value))
+    return typeof(value)
 
 
 def load_compiler() -> None:
