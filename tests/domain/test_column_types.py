@@ -130,7 +130,8 @@ def test_polars():
         if POLARS[name] is not None:
             values, expected = POLARS[name]
             series = polars_series(pl, name, values)
-            assert read_both_ways(series, series.to_frame()) == [expected, None], name
+            labels = series.alias("outcome")  # of the feature's name they are refused
+            assert read_both_ways(labels, series.to_frame()) == [expected, None], name
 
 
 def arrow_samples(pa) -> dict:
