@@ -41,9 +41,12 @@ def contention(url: str, processes: int, each: int, with_queue: bool = True) -> 
     )
     ledger.close()
     go, start = os.pipe()
-    children = [_client(url, amount, each, with_queue, go, start) for _ in range(processes)]
-    os.close(go)
-    time.sleep(0.5)
+    ready, told = os.pipe()
+    children = [_client(url, amount, each, with_queue, go, start, told) for _ in range(processes)]
+    os.close(go), os.close(told)
+    while os.read(ready, 1):  # until the last one has opened the ledger: none begins late
+        pass
+    os.close(ready)
     began = time.monotonic()
     os.close(start)  # lets all of them go
     answers = [_heard(child, reader, began) for child, reader in children]
@@ -66,7 +69,7 @@ def contention(url: str, processes: int, each: int, with_queue: bool = True) -> 
 
 
 def _client(
-    url: str, amount: Fraction, each: int, with_queue: bool, go: int, start: int
+    url: str, amount: Fraction, each: int, with_queue: bool, go: int, start: int, told: int
 ) -> tuple[int, int]:
     """A process that waits for the start, and a pipe of what it was answered."""
     reader, writer = os.pipe()
@@ -79,6 +82,7 @@ def _client(
         os.close(start), os.close(reader)
         queue.SUPPORTED = queue.SUPPORTED and with_queue
         ledger = BudgetLedger.open(url, actor=ACTOR)
+        os.write(told, b"."), os.close(told)
         os.read(go, 1)
         charge = charge_of(amount)
         for _ in range(each):
