@@ -92,16 +92,10 @@ def target_of(path: Path) -> Path:
     OSError
         They lead nowhere, or somebody else may have put one here to be followed.
     """
-    for _ in range(_MOST_LINKS):
-        try:
-            there = path.lstat()
-        except FileNotFoundError:
-            return path
-        _refuse_planted(path, there)
-        if not stat.S_ISLNK(there.st_mode):
-            return path
-        path = path.parent / os.readlink(path)
-    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    for place, there in _links_of(path):
+        if there is not None:
+            _refuse_planted(place, there)
+    return place
 
 
 def is_written_through(path: Path) -> bool:
@@ -151,16 +145,29 @@ def _found(path: Path) -> os.stat_result | None:
 
 def _is_descriptor(path: Path) -> bool:
     """Say if a path leads through a folder of open files, as /dev/stdout does."""
-    step = os.fspath(path)
+    folders = (os.path.realpath(place.parent) for place, _ in _links_of(path))
+    return any(folder == "/dev/fd" or folder.startswith("/proc/") for folder in folders)
+
+
+def _links_of(path: Path) -> Iterator[tuple[Path, os.stat_result | None]]:
+    """A path, and where each link leads to, with what is there; each is looked at once.
+
+    Raises
+    ------
+    OSError
+        They lead nowhere.
+    """
     for _ in range(_MOST_LINKS):
-        folder = os.path.realpath(os.path.dirname(step) or os.curdir)
-        if folder == "/dev/fd" or folder.startswith("/proc/"):
-            return True
-        step = os.path.join(folder, os.path.basename(step))
-        if not os.path.islink(step):
-            return False
-        step = os.path.join(folder, os.readlink(step))
-    return False
+        try:
+            there = path.lstat()
+        except FileNotFoundError:
+            yield path, None
+            return
+        yield path, there
+        if not stat.S_ISLNK(there.st_mode):
+            return
+        path = path.parent / os.readlink(path)
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
 def _begin(begun: Path, found: os.stat_result | None, mode: int | None) -> bool:

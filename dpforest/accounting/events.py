@@ -10,11 +10,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from functools import lru_cache
+from itertools import chain
 from typing import Any, ClassVar
 
 from dpforest.accounting.losses import Amount, PrivacyLoss
-from dpforest.accounting.rationals import exact_loss, exact_text, parse_amount, to_rational
+from dpforest.accounting.rationals import (
+    exact_loss,
+    exact_text,
+    kept_by_text,
+    parse_amount,
+    to_rational,
+)
 from dpforest.exceptions import ParameterError
 
 
@@ -291,25 +297,20 @@ def read_event(mechanism: str, parameters: dict[str, str]) -> Event | None:
     ValueError
         For values that no event has.
     """
-    texts = mechanism, *parameters, *parameters.values()
-    is_short = sum(map(len, texts)) <= _KEPT
-    return (_kept_event if is_short else _read_event)(mechanism, tuple(parameters.items()))
+    return _read_event(mechanism, *chain.from_iterable(parameters.items()))
 
 
-def _read_event(mechanism: str, parameters: tuple[tuple[str, str], ...]) -> Event | None:
-    kind, given = EVENTS.get(mechanism), sorted(name for name, _ in parameters)
-    if kind is None or sorted(field.name for field in fields(kind)) != given:
+@kept_by_text
+def _read_event(mechanism: str, *texts: str) -> Event | None:
+    """Read an event whose parameters' names and values come in turn."""
+    kind, parameters = EVENTS.get(mechanism), dict(zip(texts[::2], texts[1::2], strict=True))
+    if kind is None or sorted(field.name for field in fields(kind)) != sorted(parameters):
         return None
     values: dict[str, Any] = {
-        name: text if name == "description" else parse_amount(text) for name, text in parameters
+        name: text if name == "description" else parse_amount(text)
+        for name, text in parameters.items()
     }
     return kind(**values)
-
-
-#: Texts of so many characters in all are kept with their event: books write the same few down
-#: thousands of times.
-_KEPT = 300
-_kept_event = lru_cache(maxsize=1024)(_read_event)
 
 
 def checked_loss(event: Event) -> PrivacyLoss:

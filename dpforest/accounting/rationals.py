@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import numbers
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, wraps
+from typing import Any, TypeVar, cast
 
 from dpforest.accounting.losses import Amount, PrivacyLoss
 from dpforest.exceptions import ParameterError, ParameterTypeError
+
+Reader = TypeVar("Reader", bound=Callable[..., Any])
 
 #: Steps of a unit that square roots in plans are rounded down to.
 ROOT_STEPS = 10**24
@@ -252,18 +254,29 @@ def is_exact(text: str) -> bool:
     return text == "inf" or _EXACT.fullmatch(text) is not None
 
 
+def kept_by_text(read: Reader) -> Reader:
+    """Decorator: what a reader makes of short texts is kept.
+
+    Books write the same few down thousands of times, for each tree and each level.
+
+    Parameters
+    ----------
+    read : callable
+        Of texts alone; what it gives is frozen.
+    """
+    kept = lru_cache(maxsize=1024)(read)
+
+    @wraps(read)
+    def reading(*texts: str) -> Any:
+        return (kept if sum(map(len, texts)) <= _KEPT else read)(*texts)
+
+    return cast(Reader, reading)
+
+
+@kept_by_text
 def parse_loss(epsilon: str, rho: str, delta: str) -> PrivacyLoss:
     """Read three amounts that :func:`exact_text` wrote; a delta is finite."""
-    is_short = len(epsilon) + len(rho) + len(delta) <= _KEPT
-    return (_kept_loss if is_short else _read_loss)(epsilon, rho, delta)
-
-
-def _read_loss(epsilon: str, rho: str, delta: str) -> PrivacyLoss:
     return PrivacyLoss(parse_amount(epsilon), parse_amount(rho), parse_finite(delta))
-
-
-#: Books write the same few losses down thousands of times, for each tree and each level.
-_kept_loss = lru_cache(maxsize=1024)(_read_loss)
 
 
 def parse_finite(text: str) -> Fraction:

@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 import warnings
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,15 +52,9 @@ from dpforest.exceptions import ParameterTypeError  # noqa: E402
 from dpforest.records.base import Chunk, reveal  # noqa: E402
 from dpforest.records.counts import ClassCounts, RecordCount  # noqa: E402
 from dpforest.records.streams.passes import empty_table, new_key  # noqa: E402
+from tests.dask.clusters import QUIET, workers_here  # noqa: E402
 
-pytestmark = [
-    # The cluster's own: closing sockets, event loops, frames.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::UserWarning:distributed"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = QUIET
 
 LARGE_GRAPH = "distributed.admin.large-graph-warning-threshold"
 ROOT = Path(__file__).resolve().parents[2]
@@ -87,30 +80,16 @@ def frame(X: np.ndarray) -> pd.DataFrame:
     return made
 
 
-@contextmanager
-def two_workers():
-    from distributed import Client, LocalCluster
-
-    # Processes of their own, so that nothing is shared by accident.
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-        ) as running,
-        Client(running) as client,
-    ):
-        yield client
-
-
 @pytest.fixture(scope="module")
 def cluster():
-    with two_workers() as client:
+    with workers_here(2) as client:
         yield client
 
 
 @pytest.fixture
 def fresh_cluster():
     """One on which no worker was killed before."""
-    with two_workers() as client:
+    with workers_here(2) as client:
         yield client
 
 

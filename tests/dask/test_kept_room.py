@@ -21,15 +21,9 @@ from dpforest.dask import kept_room  # noqa: E402
 from dpforest.dask.kept_room import ROOM_A_THREAD, SharedRoom, threads_here  # noqa: E402
 from dpforest.dask.questions import Questions  # noqa: E402
 from dpforest.dask.workers import DaskRecords, count_chunks  # noqa: E402
+from tests.dask.clusters import QUIET, workers_here  # noqa: E402
 
-pytestmark = [
-    # The cluster's own: closing sockets, event loops, frames.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::UserWarning:distributed"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = QUIET
 
 N, ROWS = 900, 30
 DOMAIN = Domain(
@@ -88,14 +82,7 @@ def test_a_task_shares_the_room_before_it_counts(monkeypatch):
 
 @pytest.fixture(scope="module")
 def cluster():
-    from distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"
-        ) as running,
-        Client(running) as client,
-    ):
+    with workers_here(1) as client:
         yield client
 
 
