@@ -143,24 +143,32 @@ def test_no_table_and_no_number_of_records_is_kept(
     X, y = table(N_ROWS)
     for i in range(N_DROPPED):
         X[i] = [math.nan, *X[i][1:]]
-    forest = make_forest(
-        accountant=BudgetAccountant(50, delta=1e-6),
-        domain=domain.model_copy(update={"approximate_rows": rows}),
-        epsilon="0.5",
-        **parameters,
-    ).fit(X, y)
-    forms = {
-        "live": forest,
-        "pickled": pickle.loads(pickle.dumps(forest)),
-        "stored": PrivateForestClassifier.from_json(forest.to_json()),
-        "report": forest.privacy_report(),
-    }
-    for name, form in forms.items():
-        for item in searching.reachable(form):
-            if isinstance(item, (str, bytes)):
-                continue  # lengths of hexadecimal masks and of texts
-            assert not issubclass(type(item), SECRET_TYPES), name
-            assert not searching.numbers_in(item) & SECRET_NUMBERS, (name, type(item))
+
+    def secrets_of_a_fit() -> set[int]:
+        forest = make_forest(
+            accountant=BudgetAccountant(50, delta=1e-6),
+            domain=domain.model_copy(update={"approximate_rows": rows}),
+            epsilon="0.5",
+            **parameters,
+        ).fit(X, y)
+        stored = PrivateForestClassifier.from_json(forest.to_json())
+        return secrets_in([*forms_of(forest), stored], SECRET_TYPES, searching)
+
+    assert searching.found_in_every_fit(secrets_of_a_fit) == set()
+
+
+def forms_of(forest: Any) -> list[Any]:
+    return [forest, pickle.loads(pickle.dumps(forest)), forest.privacy_report()]
+
+
+def secrets_in(forms: list[Any], types: tuple[type, ...], searching: Any) -> set[int]:
+    """Numbers of records that forms hold, of which none may be of these types."""
+    found: set[int] = set()
+    for item in (item for form in forms for item in searching.reachable(form)):
+        if not isinstance(item, (str, bytes)):  # lengths of hexadecimal masks and of texts
+            assert not issubclass(type(item), types)
+            found |= searching.numbers_in(item) & SECRET_NUMBERS
+    return found
 
 
 @pytest.mark.parametrize("parameters", KINDS, ids=str)
@@ -219,17 +227,17 @@ def streams_of(X: Any, y: Any) -> BatchStream:
 def test_nothing_of_a_regressions_records_is_kept(parameters, rows, kind, searching):
     make = DaskPrivateForestRegressor if kind == "dask" else PrivateForestRegressor
     domain = TARGETS.model_copy(update={"approximate_rows": rows})
-    forest = make(epsilon="0.5", domain=domain, accountant=BudgetAccountant(50, 0.1), **parameters)
     X, y = records_of(N_ROWS)
-    if kind == "memory":
-        forest.fit(X, y)
-    else:
-        Fit(forest).run(streams_of(X, y), None)  # on Dask by the same counts, without a cluster
-    forms = [forest, pickle.loads(pickle.dumps(forest)), forest.privacy_report()]
-    for item in (item for form in forms for item in searching.reachable(form)):
-        if isinstance(item, (str, bytes)):
-            continue
-        assert not issubclass(type(item), (*SECRET_TYPES, Chunk, Source))
-        assert not searching.numbers_in(item) & SECRET_NUMBERS, type(item)
+
+    def secrets_of_a_fit() -> set[int]:
+        paid = BudgetAccountant(50, 0.1)
+        forest = make(epsilon="0.5", domain=domain, accountant=paid, **parameters)
+        if kind == "memory":
+            forest.fit(X, y)
+        else:
+            Fit(forest).run(streams_of(X, y), None)  # on Dask by the same counts, without a cluster
+        return secrets_in(forms_of(forest), (*SECRET_TYPES, Chunk, Source), searching)
+
+    assert searching.found_in_every_fit(secrets_of_a_fit) == set()
     gc.unfreeze()  # what earlier modules left alive is looked at too
     assert searching.alive((Table, Chunk, StreamedRecords, Marks)) == []

@@ -96,16 +96,27 @@ def test_the_search_finds_what_is_hidden(searching):
     assert any(searching.numbers_in(item) & {N_ROWS} for item in found)
 
 
+def test_a_number_is_kept_if_each_fit_holds_it(searching):
+    fits = iter([{5, 7}, {7, 9}, {9}, {7}])
+    assert searching.found_in_every_fit(lambda: next(fits)) == set()
+    assert next(fits) == {7}  # the third fit had settled it
+    assert searching.found_in_every_fit(lambda: {3, 7}) == {3, 7}
+
+
 @pytest.mark.parametrize("parameters", KINDS)
 def test_no_table_no_count_no_number_of_records(parameters, fitted, searching):
-    forest, kept = fitted(**parameters)
-    counts = true_leaf_counts(forest, kept)
-    for name, form in forms_of(forest).items():
-        for item in searching.reachable(form):
-            assert not searching.numbers_in(item) & SECRET_NUMBERS, (name, type(item))
-            assert not isinstance(item, SECRET_TYPES), name
-            if isinstance(item, np.ndarray) and item.shape[-2:] == counts.shape[-2:]:
-                assert not any(np.array_equal(item, c) for c in (*counts, counts)), name
+    def secrets_of_a_fit() -> set[int]:
+        forest, kept = fitted(**parameters)
+        counts, found = true_leaf_counts(forest, kept), set()
+        for name, form in forms_of(forest).items():
+            for item in searching.reachable(form):
+                found |= searching.numbers_in(item) & SECRET_NUMBERS
+                assert not isinstance(item, SECRET_TYPES), name
+                if isinstance(item, np.ndarray) and item.shape[-2:] == counts.shape[-2:]:
+                    assert not any(np.array_equal(item, c) for c in (*counts, counts)), name
+        return found
+
+    assert searching.found_in_every_fit(secrets_of_a_fit) == set()
 
 
 @pytest.mark.parametrize("parameters", KINDS)
@@ -131,13 +142,16 @@ def test_a_seed_is_where_the_caller_put_it_and_nowhere_else(fitted, searching):
     assert str(seed) not in forest.privacy_report().to_markdown()
 
 
-def test_texts_hold_no_number_of_records(fitted):
-    forest, _ = fitted()
-    report = forest.privacy_report()
-    for text in (forest.to_json(), report.to_json(), report.to_markdown(), repr(forest)):
-        for secret in SECRET_NUMBERS - {N_DROPPED}:
-            assert str(secret) not in text
-    assert N_DROPPED not in set(integers_of(json.loads(report.to_json())))
+def test_texts_hold_no_number_of_records(fitted, searching):
+    def secrets_of_a_fit() -> set[int]:
+        forest, _ = fitted()
+        report = forest.privacy_report()
+        texts = (forest.to_json(), report.to_json(), report.to_markdown(), repr(forest))
+        long = SECRET_NUMBERS - {N_DROPPED}
+        found = {secret for secret in long if any(str(secret) in text for text in texts)}
+        return found | {N_DROPPED} & set(integers_of(json.loads(report.to_json())))
+
+    assert searching.found_in_every_fit(secrets_of_a_fit) == set()
 
 
 def integers_of(content: Any) -> Iterator[int]:
@@ -180,8 +194,10 @@ def test_noise_is_not_drawn_again_alike(make_forest, table):
 
 
 def test_the_ledger_of_a_shared_accountant_is_released_too(fitted, searching):
-    forest, _ = fitted()
-    frozen = forest.accountant_.frozen()
-    assert frozen.spent.exact.epsilon == Fraction(1)
-    items = searching.reachable(frozen)
-    assert not any(searching.numbers_in(item) & SECRET_NUMBERS for item in items)
+    def secrets_of_a_fit() -> set[int]:
+        frozen = fitted()[0].accountant_.frozen()
+        assert frozen.spent.exact.epsilon == Fraction(1)
+        numbers = (searching.numbers_in(item) for item in searching.reachable(frozen))
+        return set().union(*numbers) & SECRET_NUMBERS
+
+    assert searching.found_in_every_fit(secrets_of_a_fit) == set()
