@@ -51,8 +51,13 @@ def test_nothing_granted_is_lost_and_nothing_charged_twice(where):
 
 
 def test_a_server_that_crashes_loses_nothing(cluster, database):
+    """Later, where a busy machine has begun no fit by then."""
     BudgetLedger.open(database, actor="ana", create=True).close()
-    assert kills.server_crash(cluster, database, "claims", fits=20, after=0.2) >= 1
+    begun = (
+        kills.server_crash(cluster, database, f"claims {after}", fits=20, after=after)
+        for after in (0.2, 1, 5, 25)
+    )
+    assert any(begun)
 
 
 def test_processes_that_compete_never_pass_the_cap_and_all_get_their_turn(url):
