@@ -132,11 +132,11 @@ def test_bounds_come_near_tight_claims():
     for name in (*tight, "geometric noise, units of 3"):
         part = next(part for part in PARTS if part.name == name)
         # Of 50 repetitions the smallest bound was .82. Once in some hundreds an event is picked
-        # that shows little, so the better of two counts.
-        found = [
-            audit(part.subject, list(part.pairs), claimed_epsilon=1, runs=200_000) for _ in range(2)
-        ]
-        assert max(one.lower_bound for one in found) > 0.6, found
+        # that shows little: five times in a row in less than one of 10^11 runs.
+        found = (
+            audit(part.subject, list(part.pairs), claimed_epsilon=1, runs=200_000) for _ in range(5)
+        )
+        assert any(one.lower_bound > 0.6 for one in found), name
 
 
 def test_a_cut_of_the_lattice_part_has_its_law():

@@ -133,7 +133,8 @@ def test_the_whole_audit_takes_them():
         (TABLES["array"], LABELS), (TABLES["list with gaps"][:2], LABELS[:2]), made_up=True
     )
     subject = PrivateForestClassifier(epsilon=1, domain=DOMAIN, strategy="one_shot")
-    assert audit(subject, pair, runs=40).verdict != "violates"
+    # The noise is new each time: at 99 % a sound subject is accused now and then.
+    assert audit(subject, pair, runs=40, confidence=1 - 1e-9).verdict != "violates"
 
 
 def test_rows_are_joined_with_the_masks_of_both():
