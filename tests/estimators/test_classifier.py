@@ -1,6 +1,7 @@
 """The private forest from end to end: every strategy, every kind of table, budget and storage.
 
-The multinomial forest, an estimator of its own, does the same.
+The multinomial forest, an estimator of its own, does the same. What is learnt is held against
+numbers with noise from seeds: with fresh noise such a test fails now and then.
 """
 
 from __future__ import annotations
@@ -91,7 +92,9 @@ def test_probabilities_for_every_strategy(strategy, delta, n_classes, make_fores
     X, y = table(N)
     domain = Domain(features={"age": (0, 100), "colour": ["red", "green", "blue"], "size": (-1, 1)},
                     classes=["ill", "well", "lost"][:n_classes], approximate_rows=N)  # fmt: skip
-    forest = make_forest(strategy=strategy, delta=delta, epsilon=50, domain=domain).fit(X, y)
+    forest = make_forest(
+        strategy=strategy, delta=delta, epsilon=50, domain=domain, random_state=0
+    ).fit(X, y)
     assert forest.strategy_ == strategy
     probability = forest.predict_proba(X)
     assert probability.shape == (N, n_classes)
@@ -139,7 +142,9 @@ def test_columns_follow_classes_in_any_declared_order(strategy, delta, labels, m
                     classes=labels, approximate_rows=N)  # fmt: skip
     named = np.empty(N, dtype=object)
     named[:] = [labels[label == "ill"] for label in y]
-    forest = make_forest(strategy=strategy, delta=delta, epsilon=50, domain=domain).fit(X, named)
+    forest = make_forest(
+        strategy=strategy, delta=delta, epsilon=50, domain=domain, random_state=0
+    ).fit(X, named)
     if labels != ["b", 1]:
         assert forest.classes_.tolist() == sorted(labels)
     assert (forest.predict(X) == named).mean() > 0.7
@@ -156,7 +161,9 @@ def test_whole_numbers_of_any_length_stay_what_they_are(labels, make_forest, tab
     domain = Domain(features={"age": (0, 100), "colour": ["red", "green", "blue"], "size": (-1, 1)},
                     classes=labels, approximate_rows=N)  # fmt: skip
     named = np.array([labels[label == "ill"] for label in y], dtype=object)
-    forest = make_forest(strategy="rules", delta=0, epsilon=50, domain=domain).fit(X, named)
+    forest = make_forest(strategy="rules", delta=0, epsilon=50, domain=domain, random_state=0).fit(
+        X, named
+    )
     assert forest.classes_.tolist() == sorted(labels)
     whole = all(0 <= label < 2**64 and isinstance(label, int) for label in labels)
     assert forest.classes_.dtype == (np.uint64 if whole else object)
@@ -408,7 +415,7 @@ def changes_of(data: Any) -> list[tuple[str, Any]]:
 def test_damaged_models_are_refused_or_harmless(strategy, delta, make_forest, table):
     """Any one change is refused with our error, or predicts finite probabilities."""
     X, y = table(N)
-    forest = make_forest(strategy=strategy, delta=delta).fit(X, y)
+    forest = make_forest(strategy=strategy, delta=delta, random_state=0).fit(X, y)
     facts = table_facts(forest._encoder_, None)
     entry = STRATEGIES[strategy]
     codes = forest._encoder_.encode_features(X)[0].codes

@@ -201,7 +201,7 @@ def test_the_reader_in_javascript_runs_here(readers, use_learners, predictions):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("classes", [["well", "ill"], [3, 1, 2]])
 def test_probabilities_are_those_of_the_forest(kind, classes, use_learners, predictions, tmp_path):
-    forest = fitted(PrivateForestClassifier, kind, use_learners, classes=classes)
+    forest = fitted(PrivateForestClassifier, kind, use_learners, 0, classes=classes)
     text = forest.to_plain(tmp_path / "plain.json")
     assert (tmp_path / "plain.json").read_text(encoding="utf-8") == text
     expected = np.concatenate([forest.predict_proba(records) for records in FORMS.values()])
@@ -212,7 +212,7 @@ def test_probabilities_are_those_of_the_forest(kind, classes, use_learners, pred
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_means_are_those_of_the_forest(kind, use_learners, predictions):
-    forest = fitted(PrivateForestRegressor, kind, use_learners, target=(-1.0, 4.0))
+    forest = fitted(PrivateForestRegressor, kind, use_learners, 0, target=(-1.0, 4.0))
     expected = np.concatenate([forest.predict(records) for records in FORMS.values()])
     for found in predictions(forest.to_plain(), all_records()):
         assert np.abs(found - expected).max() < 5 * CLOSE
@@ -224,7 +224,7 @@ def test_means_are_those_of_the_forest(kind, use_learners, predictions):
 def test_forests_whose_splits_are_drawn_are_read_too(kind, classes, predictions):
     domain = Domain(features=FEATURES, classes=classes)
     forest = MultinomialForestClassifier(
-        epsilon=60, domain=domain, n_estimators=4, max_depth=5, **DRAWN[kind]
+        epsilon=60, domain=domain, n_estimators=4, max_depth=5, random_state=0, **DRAWN[kind]
     ).fit(X, labels_of(classes))
     records = [*all_records(), *(around_thresholds(forest) if kind == "lattice" else [])]
     expected = forest.predict_proba(records)
@@ -296,12 +296,12 @@ def files() -> dict[str, Any]:
             ("refitted", PrivateForestRegressor, {"target": (0.0, 1.0)}),
         ):
             domain = Domain(features=FEATURES, approximate_rows=N, **extra)
-            forest = make(epsilon=60, delta="1e-6", strategy=kind, domain=domain)
+            forest = make(epsilon=60, delta="1e-6", strategy=kind, domain=domain, random_state=0)
             labels = labels_of(extra.get("classes"))
             found[kind] = json.loads(forest.fit(X, labels).to_plain())
     labels = MultinomialForestClassifier(
         epsilon=9, domain=Domain(features=FEATURES, classes=["a", "b", "c"]), max_depth=3,
-        n_estimators=2, leaves="label", thresholds="lattice",
+        n_estimators=2, leaves="label", thresholds="lattice", random_state=0,
     ).fit(X, labels_of(["a", "b", "c"]))  # fmt: skip
     found["labels"] = json.loads(labels.to_plain())
     return found

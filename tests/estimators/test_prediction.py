@@ -193,6 +193,7 @@ def test_scorers_understand_the_columns_whatever_order_was_declared(table):
             n_estimators=5,
             max_depth=4,
             accountant=BudgetAccountant(9999),
+            random_state=0,
         )
         scores.append(cross_val_score(forest, X, y, scoring="roc_auc", cv=2).mean())
         scores.append(cross_val_score(forest, X, y, scoring="neg_log_loss", cv=2).mean() + 1.5)

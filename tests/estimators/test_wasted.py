@@ -144,7 +144,7 @@ class Declares(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         features = {f"x{k}": (0, 9) for k in range(X.shape[1])}
         domain = Domain(features=features, classes=["no", "yes"], approximate_rows=N)
-        self.forest_ = PrivateForestClassifier(epsilon=1, domain=domain).fit(X, y)
+        self.forest_ = PrivateForestClassifier(epsilon=1, domain=domain, random_state=1).fit(X, y)
         self.classes_ = self.forest_.classes_
         return self
 

@@ -91,7 +91,9 @@ def fitted(strategy: str, n_classes: int, labels: list[Any] | None = None) -> An
     own = Domain(features=FEATURES, classes=names, approximate_rows=N)
     y = np.array(names, dtype=object)[np.searchsorted([0.9, 1.6][: n_classes - 1], score)]
     delta = "1e-6" if strategy == "refitted" else 0  # its starts are linear
-    forest = PrivateForestClassifier(epsilon=20, delta=delta, domain=own, strategy=strategy)
+    forest = PrivateForestClassifier(
+        epsilon=20, delta=delta, domain=own, strategy=strategy, random_state=0
+    )
     return trained(forest, X, y.tolist())
 
 
@@ -144,7 +146,7 @@ def test_the_multinomial_forest_is_written_too(thresholds, n_classes):
     X, score = table()
     forest = MultinomialForestClassifier(
         epsilon=20, n_estimators=4, max_depth=4, domain=domain(n_classes, approximate_rows=N),
-        thresholds=thresholds,
+        thresholds=thresholds, random_state=0,
     )  # fmt: skip
     labels = np.searchsorted([0.9, 1.6][: n_classes - 1], score)
     check_classes(forest.fit(X, [f"c{label}" for label in labels]))
@@ -155,7 +157,9 @@ def test_means_are_the_forests(strategy):
     X, score = table()
     own = Domain(features=FEATURES, target={"lower": 0, "upper": 3}, approximate_rows=N)
     delta = "1e-6" if strategy == "refitted" else 0  # its starts are linear
-    forest = PrivateForestRegressor(epsilon=20, delta=delta, domain=own, strategy=strategy)
+    forest = PrivateForestRegressor(
+        epsilon=20, delta=delta, domain=own, strategy=strategy, random_state=0
+    )
     forest = trained(forest, X, np.clip(score, 0, 3))
     found = ran(forest.to_onnx(), records())["variable"]
     expected = np.array(read_plain(forest.to_plain()).predict(records()))

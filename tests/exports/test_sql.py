@@ -189,12 +189,16 @@ def fitted(strategy: str, n_classes: int, labels: tuple[Any, ...] | None = None)
     delta = "1e-6" if strategy == "refitted" else 0  # its starts are linear
     if not n_classes:
         own = Domain(features=FEATURES, target={"lower": -1, "upper": 3}, approximate_rows=N)
-        regressor = PrivateForestRegressor(epsilon=20, delta=delta, domain=own, strategy=strategy)
+        regressor = PrivateForestRegressor(
+            epsilon=20, delta=delta, domain=own, strategy=strategy, random_state=0
+        )
         return trained(regressor, X, np.clip(score, -1, 3))
     names = list(labels or [f"c'{k}" for k in range(n_classes)])
     own = Domain(features=FEATURES, classes=names, approximate_rows=N)
     y = np.array(names, dtype=object)[np.searchsorted([0.9, 1.6][: n_classes - 1], score)]
-    forest = PrivateForestClassifier(epsilon=20, delta=delta, domain=own, strategy=strategy)
+    forest = PrivateForestClassifier(
+        epsilon=20, delta=delta, domain=own, strategy=strategy, random_state=0
+    )
     return trained(forest, X, y.tolist())
 
 
@@ -230,7 +234,7 @@ def multinomial(thresholds: str, n_classes: int) -> Any:
     names = [f"c{k}" for k in range(n_classes)]
     own = Domain(features=FEATURES, classes=names, approximate_rows=N)
     forest = MultinomialForestClassifier(
-        epsilon=20, n_estimators=4, max_depth=4, domain=own, thresholds=thresholds
+        epsilon=20, n_estimators=4, max_depth=4, domain=own, thresholds=thresholds, random_state=0
     )
     labels = np.searchsorted([0.9, 1.6][: n_classes - 1], score)
     return forest.fit(X, [names[label] for label in labels])
