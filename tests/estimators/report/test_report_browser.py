@@ -45,7 +45,7 @@ def browse(folder: Path, page: Path, *options: str, width: int = WIDTH) -> str:
     sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     command = [BROWSER, *FLAGS, *sandbox, f"--user-data-dir={folder / 'profile'}",
                f"--window-size={width},{HEIGHT}", *options, page.as_uri()]  # fmt: skip
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert run.returncode == 0, run.stderr[-2000:]
     return run.stdout
 
