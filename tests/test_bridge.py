@@ -854,7 +854,7 @@ class Waiting:
 
     def request_all(self, requests, owner):
         self.asked.set()
-        assert self.may_go_on.wait(10)
+        assert self.may_go_on.wait(60)
         self.roles += [request.role for request in requests]
         if len(self.roles) == 1:
             raise KeyError
@@ -867,7 +867,7 @@ def test_threads_ask_one_after_the_other():
     bridge = Bridge(rounds, scope, FakeRecords(), SeededSource(0))
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(bridge.ask, counts(3), "first")
-        assert scope.asked.wait(10)
+        assert scope.asked.wait(60)
         second = pool.submit(bridge.ask, counts(3), "second")
         with suppress(TimeoutError):
             second.exception(0.1)

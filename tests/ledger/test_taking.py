@@ -110,7 +110,7 @@ def test_of_several_processes_at_once_one_goes_on(book):
     def run(accountant):
         try:
             with accountant.reservation(price) as one:
-                together.wait(30)
+                together.wait(120)
                 one.start()
                 one.settle("holds")
             begun.append(one.place.reserve)
