@@ -176,13 +176,17 @@ class OddError(BaseException):
     """As what is written in Rust panics: no Exception."""
 
 
+#: A value that no log holds by chance, as their UUIDs, ports and times hold any four digits.
+SECRET = "Zanzibar"
+
+
 class Refusing:
     """What cannot be read, for whatever reason, and quotes a value."""
 
     error = ValueError
 
     def refuse(self, *_):
-        raise self.error("secret 4711")
+        raise self.error(f"secret {SECRET}")
 
     n_records = property(refuse)
     __iter__ = __getitem__ = astype = refuse
@@ -196,7 +200,7 @@ def test_no_error_of_a_task_holds_a_value(error, monkeypatch):
     refusing, encoder = Refusing(), DomainEncoder(DOMAIN)
     found = encode_part(([[refusing, "1"]], ["1"]), encoder, "partition 3")
     said = f"it cannot be read .{error.__name__}."
-    assert str(found).startswith("partition 3: ") and "4711" not in str(found)
+    assert str(found).startswith("partition 3: ") and SECRET not in str(found)
     assert type(found) is StreamError and found.__traceback__ is found.__context__ is None
     for task in (
         lambda: size_of(refusing, b""), lambda: chunk_of(refusing, 0, b"", b""),
@@ -204,7 +208,7 @@ def test_no_error_of_a_task_holds_a_value(error, monkeypatch):
     ):  # fmt: skip
         with pytest.raises(StreamError, match="a partition: it cannot be read") as caught:
             task()
-        assert "4711" not in str(caught.value)
+        assert SECRET not in str(caught.value)
         assert caught.value.__context__ is caught.value.__cause__ is None
     with pytest.raises(StreamError, match=said), reading_partitions():
         refusing.refuse()
@@ -230,7 +234,7 @@ def test_no_log_of_a_worker_holds_a_value(error, monkeypatch, caplog):
         said as caught,
     ):
         forest.fit(X, y)
-    assert "4711" not in str(caught.value) + caplog.text
+    assert SECRET not in str(caught.value) + caplog.text
     assert accountant.spent.exact.epsilon == 1
 
 
