@@ -202,7 +202,7 @@ class Fit:
                 refuse_unscorable(self.domain.classes.labels)
             elif not self._classifies:
                 refuse_scores_of_classes()
-        around = surroundings()
+        around = surroundings(self.estimator)
         self._leak_around(around.unpaid)
         self.around = around.cautions
         self.encoder = self.given._encoder(self.domain)

@@ -78,9 +78,10 @@ def check_pipeline(estimator: Any) -> tuple[str, ...]:
     estimator itself, a report has a caution: the guarantee is void if it learns from records. A
     ``FrozenEstimator`` learns nothing any more; fit it on public data. It cannot be told from a
     function whether it treats each record by itself: one that subtracts a mean of the table learns,
-    and is not found. Of columns in another order only the step right before a private estimator is
-    looked at (of a pipeline, its last one), and those of its columns that it names:
-    not a union, or columns chosen by place or by a selector. Held by
+    and is not found. A subclass of a private estimator is not known where it has a ``fit`` of its
+    own, which sees the records first. Of columns in another order only the step right before a
+    private estimator is looked at (of a pipeline, its last one), and those of its columns that it
+    names: not a union, or columns chosen by place or by a selector. Held by
     tests/estimators/test_pipeline_rows.py and tests/estimators/test_pipelines.py.
 
     Examples
@@ -117,10 +118,19 @@ class Surroundings:
     cautions: tuple[str, ...]
 
 
-def surroundings() -> Surroundings:
-    """Notes on what the estimators learn that fit the caller now, as far as the stack shows."""
+def surroundings(fitted: Any) -> Surroundings:
+    """Notes on what the estimators learn that fit the caller now, as far as the stack shows.
+
+    Parameters
+    ----------
+    fitted : estimator
+        The private one that is fitted: of a class of somebody else's, whose own ``fit`` comes
+        before ours.
+    """
     unpaid: list[str] = []
     cautions: list[str] = []
+    if _has_own_fit(fitted):
+        cautions.append(NOT_KNOWN_AROUND.format(type(fitted).__name__))
     busy: set[int] = set()
     seen: set[int] = set()
     for frame, owner in _fitting_now():
@@ -154,6 +164,16 @@ def reordered_by(estimator: Any, domain: Domain) -> str:
 
 
 # -- from the call stack ---------------------------------------------------------------------------
+
+
+def _has_own_fit(private: Any) -> bool:
+    """True if the class of a private estimator is somebody else's, with a ``fit`` of its own.
+
+    It sees the records before ours does, and may hand others on.
+    """
+    home = next(kind for kind in type(private).__mro__ if "fit" in vars(kind))
+    module = home.__module__  # whatever a class wrote there, or nothing
+    return not (type(module) is str and module.partition(".")[0] == "dpforest")
 
 
 def _fitting_now() -> Iterator[tuple[FrameType, Any]]:
@@ -220,6 +240,8 @@ def _sort_own(owner: Any, unpaid: list[str], cautions: list[str]) -> None:
 
 def _said_of(estimator: Any, place: str) -> Iterator[str]:
     """Everything to be said of an estimator and of what it holds."""
+    if _is_of(estimator, SharedBudget) and _has_own_fit(estimator):
+        yield f"{_where(estimator, place)}: {NOT_KNOWN}"
     if not _may_learn(estimator):
         return
     row = row_of(estimator)

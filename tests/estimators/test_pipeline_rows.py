@@ -264,6 +264,9 @@ class Watched:
         return self
 
 
+Watched.__module__ = "dpforest.watched"  # else its fit is not known: it might learn
+
+
 class WatchedClassifier(Watched, MultinomialForestClassifier):
     pass
 

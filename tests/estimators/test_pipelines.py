@@ -435,6 +435,53 @@ def test_a_subclass_of_ours_is_nothing_around_itself():
     assert check_pipeline(Mine(epsilon=1)) == ()
 
 
+class Centring(MultinomialForestClassifier):
+    """Learns before it hands on to ours."""
+
+    def fit(self, X, y, **fit_parameters):
+        return super().fit(X - X.mean(axis=0), y, **fit_parameters)
+
+
+class CentresFirst:
+    def fit(self, X, y):
+        return super().fit(X - X.mean(axis=0), y)
+
+
+class MixedIn(CentresFirst, MultinomialForestClassifier):
+    """The same, by a class that stands before ours."""
+
+
+class Below(Centring):
+    """Of a class with a ``fit`` of its own."""
+
+
+class OfNoModule(Centring):
+    def fit(self, X, y):
+        return super().fit(X, y)
+
+
+OfNoModule.__module__ = None
+
+
+@pytest.mark.parametrize("kind", [Centring, MixedIn, Below, OfNoModule])
+def test_a_subclass_whose_own_fit_comes_first_says_on_what_the_guarantee_depends(kind):
+    model = kind(epsilon=1, domain=DOMAIN, n_estimators=1, max_depth=1).fit(X, y)
+    assert model.guarantee_.status == "holds"
+    assert notices_of(model) == [
+        f"around this fit, and not part of its guarantee: {kind.__name__} is not known here: if it "
+        "learns from records, this guarantee is void"
+    ]
+    assert verify_report(model.privacy_report(), model).guarantee_status == "holds"
+
+
+@pytest.mark.parametrize("kind", [Centring, MixedIn, Below, OfNoModule])
+def test_check_pipeline_names_a_subclass_with_a_fit_of_its_own(kind):
+    taken = "is not known here, so it is taken to learn from the records"
+    assert check_pipeline(kind(epsilon=1)) == (f"{kind.__name__}: {taken}",)
+    inside = check_pipeline(make_pipeline(Normalizer(), kind(epsilon=1)))
+    assert inside == (f"'{kind.__name__.lower()}' ({kind.__name__}): {taken}",)
+
+
 @pytest.mark.parametrize("outer", [Proxy, Nowhere])
 def test_an_object_that_is_no_estimator_is_not_asked(outer):
     model = outer().fit(forest())
