@@ -11,11 +11,13 @@ from pathlib import Path
 from dpforest import __version__
 from dpforest.command_line import options
 from dpforest.command_line.arguments import Arguments
+from dpforest.command_line.exit_codes import BROKEN_PIPE
 from dpforest.command_line.parser import add_commands
 from dpforest.command_line.running import run_command
 from dpforest.exceptions import DPForestError
 from dpforest.ledger.command_line import add_ledger_parser
 from dpforest.ledger.command_line import run as run_ledger
+from dpforest.writing import open_standard_streams, print_notice
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,19 +34,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Exit status; see :mod:`dpforest.command_line.exit_codes`.
     """
     if arguments is None:
+        open_standard_streams()
         _write_every_character()
     chosen = _parser().parse_args(arguments)
     if chosen.command == "version":
         print(__version__)
         return 0
     if chosen.command == "ledger":
-        return run_ledger(chosen)
+        try:
+            return run_ledger(chosen)
+        except BrokenPipeError:
+            return BROKEN_PIPE
     if chosen.command != "demo":
         return run_command(chosen)
     try:
         _demo(chosen)
     except DPForestError as refusal:
-        print(f"dpforest: {refusal}", file=sys.stderr)
+        print_notice(f"dpforest: {refusal}")
         return 2
     return 0
 

@@ -24,7 +24,6 @@ from dpforest.command_line.answers import (
 )
 from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE
 from dpforest.command_line.forests import with_rows
-from dpforest.command_line.running import print_notice
 from dpforest.command_line.tables import files_of, labelled, whole_table, with_leading_zeros
 from dpforest.domain.domain import Domain
 from dpforest.domain.findings import LOOK_AT_LINES
@@ -38,7 +37,7 @@ from dpforest.exceptions import (
     raise_alone,
 )
 from dpforest.strict_json import read_object
-from dpforest.writing import check_new, write_text
+from dpforest.writing import check_new, print_notice, write_text
 
 #: What `confirm` still needs.
 _SOURCES_WORDS = (

@@ -34,7 +34,6 @@ from dpforest.command_line.headers import header_at
 from dpforest.command_line.interrupts import interrupts_wait
 from dpforest.command_line.planning import how_read
 from dpforest.command_line.predictions import check_columns_of, write_predictions
-from dpforest.command_line.running import print_notice
 from dpforest.command_line.tables import WholeTable, files_of, is_streamed, labelled
 from dpforest.estimators.forecast import gain_in_words
 from dpforest.estimators.forecast_range import Range
@@ -44,6 +43,7 @@ from dpforest.report.header import ReportHeader
 from dpforest.writing import (
     check_new,
     check_writable,
+    print_notice,
     rescue,
     write_text,
 )

@@ -12,8 +12,8 @@ import argparse
 import csv
 import io
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -26,7 +26,7 @@ from dpforest.command_line.tables import Features, files_of, unlabelled
 from dpforest.domain.domain import Domain
 from dpforest.estimators.classifier import sorted_classes
 from dpforest.exceptions import ParameterError, raise_alone
-from dpforest.writing import check_new, new_file
+from dpforest.writing import check_new, new_file, writing_to_stdout
 
 #: Name of the column of what is predicted.
 _PREDICTION = "prediction"
@@ -47,7 +47,7 @@ def run_predict(chosen: argparse.Namespace) -> Answer:
     chosen.predict = chosen.files
     check_columns_of(chosen, forest, forest.domain_)
     if path is None:
-        _write_csv(chosen, forest, sys.stdout.buffer)
+        _write_csv(chosen, forest, sys.stdout.buffer, writing_to_stdout)
         return Answer(WritingResult(written=()), "")
     write_predictions(chosen, forest, path)
     written = Written(what="predictions", path=str(path))
@@ -151,7 +151,12 @@ def _plain(forest: Any, values: Any) -> Any:
     return pa.array([str(cell) for cell in cells], pa.string())
 
 
-def _write_csv(chosen: argparse.Namespace, forest: Any, file: BinaryIO) -> None:
+def _write_csv(
+    chosen: argparse.Namespace,
+    forest: Any,
+    file: BinaryIO,
+    writing: Callable[[], AbstractContextManager[None]] = nullcontext,
+) -> None:
     first = True
     for table in _tables(chosen, forest):
         text = io.StringIO()
@@ -160,8 +165,10 @@ def _write_csv(chosen: argparse.Namespace, forest: Any, file: BinaryIO) -> None:
             rows.writerow(table.column_names)
             first = False
         rows.writerows(zip(*(column.to_pylist() for column in table.columns), strict=True))
-        file.write(text.getvalue().encode("utf-8"))
-    file.flush()
+        with writing():
+            file.write(text.getvalue().encode("utf-8"))
+    with writing():
+        file.flush()
 
 
 def _write_parquet(chosen: argparse.Namespace, forest: Any, file: BinaryIO) -> None:

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpforest import exceptions
-from dpforest.command_line.exit_codes import BROKEN_PIPE, FAULT, INTERRUPTED
+from dpforest.command_line.exit_codes import BROKEN_PIPE, FAULT, INTERRUPTED, NOT_ALL_WRITTEN
 from dpforest.command_line.interrupts import Interrupted
 from dpforest.ledger.command_line import exit_code
+from dpforest.writing import print_notice, print_result
 
 if TYPE_CHECKING:
     from dpforest.command_line.answers import Answer
@@ -59,18 +59,10 @@ def run_command(chosen: argparse.Namespace) -> int:
         print_notice(f"dpforest {chosen.named}: interrupted")
         return 128 + stop.number if isinstance(stop, Interrupted) else INTERRUPTED
     except BrokenPipeError:
-        # Python would complain once more when it closes what nobody reads.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except Exception as fault:
         print_notice(f"dpforest {chosen.named}: {_fault_words(fault)}")
         return FAULT
-
-
-def print_notice(words: str) -> None:
-    """Say something to people who watch: on stderr, if it is still there."""
-    with suppress(OSError):  # a terminal that was closed must not end a fit
-        print(words, file=sys.stderr, flush=True)
 
 
 def _function(place: str) -> Callable[[argparse.Namespace], Answer]:
@@ -86,8 +78,14 @@ def _print_answer(answer: Answer, chosen: argparse.Namespace) -> int:
     if answer.notice:
         print_notice(answer.notice)
     words = answer.as_json(chosen.named) if chosen.json else answer.words
-    if words:
-        print(words, flush=True)
+    try:
+        if words:
+            print_result(words)
+    except exceptions.ParameterError as refusal:
+        if chosen.named != "fit" or chosen.dry_run:
+            raise
+        print_notice(f"dpforest fit: {refusal}")
+        return NOT_ALL_WRITTEN
     return answer.code
 
 

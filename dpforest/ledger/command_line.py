@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +21,7 @@ from dpforest.exceptions import (
     LedgerFrozen,
     LedgerUnreachable,
 )
+from dpforest.writing import print_notice, print_result
 
 BAD_INPUT, NO_BUDGET, NO_APPROVAL, NOT_SOUND, NOT_REACHED = 2, 3, 4, 5, 6
 #: Exit codes, by what was raised; anything else of dpforest's own is bad input.
@@ -75,11 +75,10 @@ def run(chosen: argparse.Namespace) -> int:
     from dpforest.ledger.commands import run_command  # its imports are not light
 
     try:
-        answer = run_command(chosen)
+        print_result(run_command(chosen))
     except DPForestError as refusal:
-        print(f"dpforest ledger {chosen.action}: {refusal}", file=sys.stderr)
+        print_notice(f"dpforest ledger {chosen.action}: {refusal}")
         return exit_code(refusal)
-    print(answer)
     return 0
 
 

@@ -13,7 +13,6 @@ import getpass
 import json
 import os
 import shlex
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,7 +36,7 @@ from dpforest.ledger.places import LOG_ENDINGS
 from dpforest.ledger.status import DataSetStatus, RequestStatus, ReserveStatus
 from dpforest.ledger.words import several
 from dpforest.signatures import Signer
-from dpforest.writing import check_new, new_place, write_text
+from dpforest.writing import check_new, new_place, print_notice, write_text
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def run_command(chosen: argparse.Namespace) -> str:
     with _opened(chosen) as ledger:
         answer = _RUNS[chosen.action](ledger, chosen)
     if answer.notice:
-        print(answer.notice, file=sys.stderr)
+        print_notice(answer.notice)
     return json.dumps(answer.data) if chosen.json else answer.words
 
 

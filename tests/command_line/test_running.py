@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from dpforest import Domain
 from dpforest.command_line import running
+from dpforest.command_line.answers import Answer
 from dpforest.command_line.running import run_command
 from dpforest.exceptions import BudgetExceeded, LedgerDamaged, ParameterError, WeakSignalWarning
 
@@ -127,6 +129,56 @@ def test_nobody_has_to_read_everything(here):
     )  # fmt: skip
     os.close(write)
     assert run.returncode == 141 and run.stderr == ""
+
+
+def shell(words, redirected):
+    """A command of the shell with its streams redirected, without what it printed."""
+    python = f"{sys.executable} -m dpforest {words} {redirected}"
+    return subprocess.run(python, shell=True, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_end_no_command(here, closed):
+    run = shell("predict forest/model.json stays.csv --output predicted.csv", closed)
+    assert run.returncode == 0, run.stderr
+    assert (here / "predicted.csv").read_text("utf-8").startswith("prediction")
+
+
+def test_without_stderr_nothing_but_results_is_on_stdout(here):
+    run = shell("domain check nowhere.csv --target back --domain domain.json", "2>&-")
+    assert run.returncode == 2 and run.stdout == "" == run.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is full")
+@pytest.mark.parametrize("words", [
+    "predict forest/model.json stays.csv", "explain forest/model.json",
+    "report verify forest/report.json",
+])  # fmt: skip
+def test_a_full_disk_below_stdout_is_no_fault_of_dpforest(here, words):
+    run = shell(words, "> /dev/full")
+    assert run.returncode == 2
+    assert run.stderr.count("\n") == 1 and "stdout=" in run.stderr and "fault" not in run.stderr
+    assert "No space left on device" in run.stderr
+
+
+def test_a_fit_whose_words_do_not_reach_stdout_is_done_all_the_same(run, monkeypatch, capsys):
+    monkeypatch.setattr(running, "_function", lambda place: lambda chosen: Answer(None, "done"))
+    monkeypatch.setattr("builtins.print", full_for(sys.stdout, print))
+    fit = SimpleNamespace(function="", named="fit", json=False, dry_run=False)
+    assert run_command(fit) == 7
+    assert run_command(SimpleNamespace(**vars(fit) | {"dry_run": True})) == 2
+    assert capsys.readouterr().err.count("what the command did otherwise stands") == 2
+
+
+def full_for(stream, printing):
+    """Print that finds no space for what goes to one stream."""
+
+    def tried(*words, file=None, **more):
+        if file in (None, stream):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        printing(*words, file=file, **more)
+
+    return tried
 
 
 def test_a_question_is_asked_at_a_terminal_alone(monkeypatch, capsys):

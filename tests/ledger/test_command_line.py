@@ -468,3 +468,36 @@ def test_a_plan_says_what_it_waits_for(good, here, helpers):
         assert good("plan claims churn.json").rstrip().endswith("; needs 1 approval")
         ledger.checkpoint("claims", frozen=True, reason="a restore")
         assert "waits, since the data set is frozen (a restore)" in good("plan claims churn.json")
+
+
+def run_in_shell(words, redirected):
+    """A ledger command of the shell whose streams are redirected."""
+    line = f"{sys.executable} -m dpforest ledger {words} {redirected}"
+    return subprocess.run(line, shell=True, capture_output=True, text=True)
+
+
+def test_nobody_has_to_read_a_log_to_its_end(good, here):
+    good(INIT)
+    read, write = os.pipe()
+    os.close(read)
+    words = [sys.executable, "-m", "dpforest", "ledger", "log", "claims"]
+    run = subprocess.run(words, stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert run.returncode == 141 and run.stderr == ""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is full")
+def test_a_reserve_whose_words_are_lost_says_that_it_stands(good, here):
+    good(INIT)
+    run = run_in_shell("reserve claims churn.json", "> /dev/full")
+    assert run.returncode == 2 and "Traceback" not in run.stderr
+    assert "what the command did otherwise stands" in run.stderr
+    assert "rho 0.75 of 1 is left" in good("status claims")
+
+
+@pytest.mark.parametrize("redirected", ["2>&-", "2> /dev/full"])
+def test_a_refusal_that_nobody_hears_has_its_code(here, redirected):
+    if "full" in redirected and not os.path.exists("/dev/full"):
+        pytest.skip("a device that is full")
+    run = run_in_shell("status", redirected)
+    assert run.returncode == 6 and run.stdout == ""
