@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -147,7 +148,9 @@ class PrivateEstimator(ModelUses, SharedBudget):
     def _reported_parameters(self) -> dict[str, Any]:
         """Parameters for the report: the seed itself, the domain and the accountant stay out."""
         hidden = ("domain", "accountant", "random_state")
-        return {k: v for k, v in self.get_params(deep=False).items() if k not in hidden}
+        # Those of ours: a class of somebody else's may take others, and fewer.
+        names = inspect.signature(self._ours().__init__).parameters.keys() - {"self", *hidden}
+        return {name: getattr(self, name) for name in sorted(names)}
 
     def __sklearn_is_fitted__(self) -> bool:
         return "guarantee_" in vars(self)
@@ -267,7 +270,7 @@ class PrivateEstimator(ModelUses, SharedBudget):
         rows, facts = self.domain_.approximate_rows, self._facts
         if rows is None:
             return None
-        wanted = type(self)(**facts.settings)._wanted(done=True)
+        wanted = self._ours()(**facts.settings)._wanted(done=True)
         wanted = replace(wanted, strategy=self.strategy_)
         place, in_memory = facts.charged_to, not facts.streamed
         return engine.public_figures(engine.plan_of(wanted, self._encoder_, rows, place, in_memory))

@@ -336,7 +336,7 @@ class Fit:
         certified list is set aside as its sum, or as its certificate if the accountant never grants
         anything else.
         """
-        label, plan = f"fit: {type(self.estimator).__name__}", self.plan
+        label, plan = f"fit: {self.estimator._ours().__name__}", self.plan
         size = self.wanted.budget.records_per_unit
         if plan.caps:
             return open_capped(accountant, label, plan.caps, size)
@@ -394,7 +394,7 @@ class Fit:
         """List the fit in the process-wide ledger, with where it was charged, and its seed."""
         if self.listing is not None:
             return
-        lineage, name = self.estimator._own_lineage(), type(self.estimator).__name__
+        lineage, name = self.estimator._own_lineage(), self.estimator._ours().__name__
         self.listing = register_fit(
             lineage, name, self.plan.loss, charged_to=self.charged_to, search=self.search
         )
@@ -501,7 +501,7 @@ class Fit:
         """Facts that guarantee and report are made of, as they are when the fit ends."""
         assert self.listing is not None
         return RunFacts(
-            estimator=type(self.estimator).__name__,
+            estimator=self.estimator._ours().__name__,
             settings=self.settings,
             parameters=self.parameters,
             charged_to=self.charged_to,
@@ -549,7 +549,7 @@ def fit_price(
     # Here, since most fits need none, and an import takes its time.
     from dpforest.ledger.pricing import price_of
 
-    fit = {"estimator": type(estimator).__name__, "settings": settings}
+    fit = {"estimator": estimator._ours().__name__, "settings": settings}
     return price_of(plan, wanted.budget, fit, domain)
 
 

@@ -35,7 +35,7 @@ from dpforest.estimators.pipeline_rows import (
     around_row,
     row_of,
 )
-from dpforest.estimators.sharing import SharedBudget
+from dpforest.estimators.sharing import SharedBudget, is_ours
 from dpforest.exceptions import ParameterTypeError, kind_of
 
 #: Methods in which an estimator fits what it holds.
@@ -171,9 +171,7 @@ def _has_own_fit(private: Any) -> bool:
 
     It sees the records before ours does, and may hand others on.
     """
-    home = next(kind for kind in type(private).__mro__ if "fit" in vars(kind))
-    module = home.__module__  # whatever a class wrote there, or nothing
-    return not (type(module) is str and module.partition(".")[0] == "dpforest")
+    return not is_ours(next(kind for kind in type(private).__mro__ if "fit" in vars(kind)))
 
 
 def _fitting_now() -> Iterator[tuple[FrameType, Any]]:

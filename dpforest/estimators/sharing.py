@@ -28,6 +28,12 @@ _OTHER_VERSION = (
 _NEVER_COPIED = frozenset({"accountant", "accountant_", "_scope"})
 
 
+def is_ours(kind: type) -> bool:
+    """True if a class is dpforest's, and none that somebody made of it."""
+    module = kind.__module__  # whatever a class wrote there, or nothing
+    return type(module) is str and module.partition(".")[0] == "dpforest"
+
+
 class SharedBudget(BaseEstimator):
     """Base of estimators whose clones, copies and pickles hold one budget between them."""
 
@@ -39,6 +45,15 @@ class SharedBudget(BaseEstimator):
 
     def _composition(self) -> ScopeRecord:
         return self._scope if isinstance(self._scope, engine.ScopeRecord) else self._scope.record()
+
+    @classmethod
+    def _ours(cls) -> type[SharedBudget]:
+        """The class itself, or of one of somebody else's the nearest base that is dpforest's.
+
+        Reports and stored models are of it, so that they can be verified, and read, anywhere.
+        """
+        kinds = (kind for kind in cls.__mro__ if issubclass(kind, SharedBudget))
+        return next(kind for kind in kinds if is_ours(kind))
 
     def _own_lineage(self) -> str:
         """Name shared by an object and its clones, under which their fits are listed."""
@@ -146,7 +161,7 @@ class SharedBudget(BaseEstimator):
         _refuse_lacking(state)
         earlier = state.pop("_earlier_fits", ())
         super().__setstate__(state)
-        engine.recall_fits(self._own_lineage(), type(self).__name__, earlier)
+        engine.recall_fits(self._own_lineage(), self._ours().__name__, earlier)
 
 
 def _refuse_lacking(state: dict[str, Any]) -> None:

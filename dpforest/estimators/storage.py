@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
 from collections.abc import Iterator
@@ -112,10 +113,16 @@ def restored(cls: type[Model], content: dict[str, Any]) -> Model:
     ModelFormatError
         If it is of another class, or damaged.
     """
-    if content.get("estimator") != cls.__name__:
+    ours: Any = cls
+    if content.get("estimator") != ours._ours().__name__:
         raise ModelFormatError(
             f"the stored model is a {content.get('estimator')!r}, not a {cls.__name__}. "
             "Call from_json of that class."
+        )
+    if not _parameters_of(ours._ours()) <= _parameters_of(cls):
+        raise ModelFormatError(
+            f"{cls.__name__} lacks parameters of {ours._ours().__name__}, of which the stored "
+            "model is. Read it with load_model."
         )
     try:
         return _restore(cls, as_written_now(content))
@@ -126,6 +133,11 @@ def restored(cls: type[Model], content: dict[str, Any]) -> Model:
             f"the stored model is damaged ({type(error).__name__} while reading it). "
             "Store it again."
         ) from None
+
+
+def _parameters_of(kind: type) -> set[str]:
+    """Names of what a class is made with."""
+    return set(inspect.signature(kind).parameters)
 
 
 def read_stored(source: str | Path) -> dict[str, Any]:
@@ -168,7 +180,7 @@ def _unreadable(rule: str) -> ModelFormatError:
 
 def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
     domain = Domain.from_json(json.dumps(content["domain"])).without_marks()
-    facts, ledger, scope = _books(content, domain, cls.__name__)
+    facts, ledger, scope = _books(content, domain, content["estimator"])
     claims = possible_claims(scope, Fraction(parse_amount(facts.delta)))
     loss, certificate = claims[0], sole_certificate(scope)
     _check_claim(content, facts, claims, certificate)
@@ -185,7 +197,7 @@ def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
         _scope=scope,
         _facts=facts,
     )
-    recall_fits(model._lineage, cls.__name__, earlier)
+    recall_fits(model._lineage, content["estimator"], earlier)
     restored: Model = model
     return restored
 

@@ -40,7 +40,7 @@ def released_content(model: Any) -> dict[str, Any]:
         Fitted.
     """
     return {
-        "estimator": type(model).__name__,
+        "estimator": type(model)._ours().__name__,
         "parameters": model._facts.settings,
         "domain": json.loads(model.domain_.to_json()),
         "named_features": hasattr(model, "feature_names_in_"),
