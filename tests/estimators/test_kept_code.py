@@ -11,6 +11,9 @@ import sys
 
 import pytest
 
+from dpforest import Domain, PrivateForestClassifier
+from dpforest.trees.boosted import queries
+
 pytest.importorskip("pyarrow")
 
 FITS = """
@@ -91,3 +94,13 @@ def test_no_kernel_is_compiled_for_some_tables_alone(n_records, of_some, tmp_pat
         # compiled anew asks for other kernels. Here none is: once more, both of them.
         again = [asked_for(n, tmp_path) for n in (40, n_records, 40, n_records)]
         assert again[-1] ^ again[-2] == set()
+
+
+def test_leaves_that_are_not_kept_take_no_other_code(monkeypatch):
+    """Whether a chunk keeps the leaves of its records goes by how many there are."""
+    asked = []
+    monkeypatch.setattr(queries, "compile_for", lambda function, *given: asked.append(function))
+    domain = Domain(features={"a": (0, 1)}, classes=[0, 1], approximate_rows=400)
+    forest = PrivateForestClassifier(epsilon=9, domain=domain, strategy="boosted")
+    forest.fit([[0.2], [0.7]] * 200, [0, 1] * 200)
+    assert queries.route_records in asked

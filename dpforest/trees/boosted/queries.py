@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpforest.kernels.compiling import compile_for
 from dpforest.records.base import Chunk, Sensitivity
 from dpforest.trees.answering import AnsweringQuery
 from dpforest.trees.boosted.kernels.histograms import (
@@ -83,11 +84,13 @@ def leaves_of(chunk: Chunk, number: int, heap: Heap, keep: bool) -> NDArray[np.u
     if leaves is None:
         known, level, segments = chunk.kept.get(_NODES, (-1, 0, None))
         leaves = np.empty(chunk.table.n_records, dtype=np.uint16)
+        rows = np.arange(leaves.size, dtype=np.int32)
+        routed = chunk.table.codes, rows, *heap, depth, leaves
+        compile_for(route_records, *routed)  # also where no records were too many to be kept
         if known == number and level == depth:
             number_leaves(segments.order, segments.starts, leaves)
         else:
-            rows = np.arange(leaves.size, dtype=np.int32)
-            route_records(chunk.table.codes, rows, *heap, depth, leaves)
+            route_records(*routed)
         if keep:
             kept[key] = leaves
     room = _MOST_KEPT if chunk.room is None else min(chunk.room, _MOST_KEPT)

@@ -233,6 +233,9 @@ class TreeFamily:
         self._scores, self._lefts, self._rights = self._bound_children()
         self._top = max(int(self._scores.max(initial=0)), int(self._sizes.max()))
         self._roots, self._shift = self._bound_roots()
+        # A child of nobody is bounded too: which of the root's children a tree splits is drawn by
+        # records, and what is called is compiled and kept for others to see.
+        self._bounded(records.where(np.zeros(records.labels.size, dtype=np.bool_)))
 
     @classmethod
     def of(

@@ -533,3 +533,17 @@ def test_cut_numbers_are_located():
     weights = FamilyWeights.of(np.array([4, 1, 2, 3]), np.ones(4), 2, 0.1)
     places = [weights.locate(k) for k in range(6)]
     assert places == [(0, 0), (0, 1), (0, 2), (2, 0), (3, 0), (3, 1)]
+
+
+def test_kernels_of_a_child_are_called_whether_or_not_one_is_proposed(monkeypatch):
+    """Whether a child of the root is split is drawn by records, and code is kept on disk."""
+    called = []
+    for name in ("count_bins", "stump_bounds", "close_node"):
+        kernel = getattr(module, name)
+        monkeypatch.setattr(
+            module, name,
+            lambda *given, kernel=kernel: called.append((kernel, given[1].size)) or kernel(*given),
+        )  # fmt: skip
+    TreeFamily(records_of(3), weights_of(), Envelope(1.0))
+    assert called[0] == (kernels.count_bins, 0)  # of nobody
+    assert [kernel for kernel, _ in called[1:]] == [kernels.stump_bounds, kernels.close_node]
