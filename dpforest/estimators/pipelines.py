@@ -16,18 +16,24 @@ reach an outer estimator that fits the inner one in other threads or processes.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from inspect import CO_OPTIMIZED
 from types import FrameType
 from typing import Any
 
-from sklearn import get_config
 from sklearn.base import BaseEstimator
 
 from dpforest.call_stack import calling_frames
 from dpforest.domain.domain import Domain
+from dpforest.estimators.pipeline_columns import (
+    is_class,
+    is_of,
+    open_selections,
+    read,
+    reordered,
+    unfit_selection,
+)
 from dpforest.estimators.pipeline_rows import (
     NOT_KNOWN,
     NOT_KNOWN_AROUND,
@@ -94,7 +100,7 @@ def check_pipeline(estimator: Any) -> tuple[str, ...]:
     >>> check_pipeline(make_pipeline(Normalizer(), PrivateForestClassifier(epsilon=1)))
     ()
     """
-    if not (_may_learn(estimator) or _is_of(estimator, SharedBudget)):
+    if not (_may_learn(estimator) or is_of(estimator, SharedBudget)):
         raise ParameterTypeError(
             "estimator", kind_of(estimator), "is no estimator",
             "Pass what would be fitted: a pipeline, a search, an ensemble",
@@ -133,7 +139,7 @@ def surroundings(fitted: Any) -> Surroundings:
         cautions.append(NOT_KNOWN_AROUND.format(type(fitted).__name__))
     busy: set[int] = set()
     seen: set[int] = set()
-    for frame, owner in _fitting_now():
+    for frame, owner in fitting_now():
         try:
             unpaid += _steps_before(frame, owner, busy)
             if id(owner) not in seen:
@@ -144,23 +150,23 @@ def surroundings(fitted: Any) -> Surroundings:
     return Surroundings(tuple(dict.fromkeys(unpaid)), tuple(dict.fromkeys(cautions)))
 
 
+def fitting_now() -> Iterator[tuple[FrameType, Any]]:
+    """Frames in which estimators fit what they hold, and these, the innermost first."""
+    for frame in calling_frames():
+        owner = _fitting(frame)
+        if owner is not None:
+            yield frame, owner
+
+
 def holders_around() -> Iterator[Any]:
     """Estimators that fit the caller now and hold a private one, as far as the stack shows."""
-    for _, owner in _fitting_now():
+    for _, owner in fitting_now():
         try:
             holds = _pays(owner)
         except Exception:  # as above; nothing is known of it
             continue
         if holds:
             yield owner
-
-
-def reordered_by(estimator: Any, domain: Domain) -> str:
-    """Words on a pipeline's step that loses names and order of the declared columns, else empty."""
-    try:
-        return "".join(_reordered(estimator, [domain]))
-    except Exception:  # somebody else's class, as above
-        return ""
 
 
 # -- from the call stack ---------------------------------------------------------------------------
@@ -172,14 +178,6 @@ def _has_own_fit(private: Any) -> bool:
     It sees the records before ours does, and may hand others on.
     """
     return not is_ours(next(kind for kind in type(private).__mro__ if "fit" in vars(kind)))
-
-
-def _fitting_now() -> Iterator[tuple[FrameType, Any]]:
-    """Frames in which estimators fit what they hold, and these, the innermost first."""
-    for frame in calling_frames():
-        owner = _fitting(frame)
-        if owner is not None:
-            yield frame, owner
 
 
 def _fitting(frame: FrameType) -> Any:
@@ -195,8 +193,8 @@ def _fitting(frame: FrameType) -> Any:
         return None
     owner = frame.f_locals.get("self")
     # None of ours: a private estimator's own fit stands in the stack as well.
-    ours = _is_of(owner, SharedBudget)
-    return owner if _is_of(owner, BaseEstimator) and not ours else None
+    ours = is_of(owner, SharedBudget)
+    return owner if is_of(owner, BaseEstimator) and not ours else None
 
 
 def _steps_before(frame: FrameType, owner: Any, busy: set[int]) -> Iterator[str]:
@@ -204,11 +202,11 @@ def _steps_before(frame: FrameType, owner: Any, busy: set[int]) -> Iterator[str]
 
     ``busy`` are pipelines that were found at a step before their last.
     """
-    if _is(owner, "sklearn.compose", "TransformedTargetRegressor"):
+    if is_class(owner, "sklearn.compose", "TransformedTargetRegressor"):
         if owner.transformer is not None:
             yield from _unpaid(owner.transformer, "the target's transformer")
         return
-    if not _is(owner, "sklearn.pipeline", "Pipeline") or id(owner) in busy:
+    if not is_class(owner, "sklearn.pipeline", "Pipeline") or id(owner) in busy:
         return
     steps = list(owner.steps)[:-1]
     if frame.f_code.co_name == _FITTING_OTHERS:
@@ -238,7 +236,7 @@ def _sort_own(owner: Any, unpaid: list[str], cautions: list[str]) -> None:
 
 def _said_of(estimator: Any, place: str) -> Iterator[str]:
     """Everything to be said of an estimator and of what it holds."""
-    if _is_of(estimator, SharedBudget) and _has_own_fit(estimator):
+    if is_of(estimator, SharedBudget) and _has_own_fit(estimator):
         yield f"{_where(estimator, place)}: {NOT_KNOWN}"
     if not _may_learn(estimator):
         return
@@ -248,9 +246,12 @@ def _said_of(estimator: Any, place: str) -> Iterator[str]:
     privates = [private for _, part in parts for private in _privates(part)]
     if row.adds and privates:
         said.append(_adding(row))
-    domains = [_read(private, "domain") for private in privates]
+    domains = [read(private, "domain") for private in privates]
     said += _refused(row, domains)
-    said += _reordered(estimator, [domain for domain in domains if _is_of(domain, Domain)])
+    if unfit := unfit_selection(estimator):
+        said.append(f"{unfit}, which is refused")
+    said += open_selections(estimator)
+    said += reordered(estimator, [domain for domain in domains if is_of(domain, Domain)])
     if any(said):
         yield f"{_where(estimator, place)}: {'; '.join(filter(None, said))}"
     for name, part in parts:
@@ -271,7 +272,7 @@ def _unpaid(estimator: Any, place: str) -> Iterator[str]:
 
 def _may_learn(estimator: Any) -> bool:
     """Say if it is fitted at all ("passthrough", "drop" and None are not) and does not pay."""
-    if _is_of(estimator, SharedBudget):
+    if is_of(estimator, SharedBudget):
         return False
     try:
         return hasattr(estimator, "fit")
@@ -285,92 +286,12 @@ def _adding(row: PipelineRow) -> str:
 
 def _refused(row: PipelineRow, domains: list[Any]) -> Iterator[str]:
     """Say why private fits inside would be refused: of a declared domain, by ``wasted.py``."""
-    declared = [domain for domain in domains if _is_of(domain, Domain)]
+    declared = [domain for domain in domains if is_of(domain, Domain)]
     if row.columns == "others" and declared:
         yield "fits to other columns than are declared, which is refused"
     classes = [domain.classes for domain in declared if domain.classes is not None]
     if row.encodes and not all(one.have_codes for one in classes):
         yield "hands codes on for the declared labels, which is refused"
-
-
-def _reordered(estimator: Any, domains: list[Domain]) -> Iterator[str]:
-    """Say of a pipeline whether columns lose their names and come in another order than declared.
-
-    Its step is asked by names alone. One that makes other columns of them (of each category one)
-    is told by a domain that does not declare these.
-    """
-    working = _working(_steps(estimator)[:-1])
-    if not working:
-        return
-    # The last one gets its columns from this step; what steps before it made of theirs it hides.
-    name, step = working[-1]
-    order, whole = _order_of(step)
-    declared = [domain.feature_names for domain in domains]
-    if any(
-        set(order) <= set(names)
-        and order != names[: len(order)]
-        and (whole or len(order) == len(names))
-        for names in declared
-    ):
-        yield (
-            f"{name!r} hands columns on in another order than is declared, and without names, "
-            'so they are read as others: give it set_output(transform="pandas") and '
-            "verbose_feature_names_out=False"
-        )
-
-
-def _steps(estimator: Any) -> list[Any]:
-    """Names and estimators of a pipeline's steps; nothing of any other estimator."""
-    steps = _read(estimator, "steps")
-    if not _is(estimator, "sklearn.pipeline", "Pipeline") or not _is_of(steps, list):
-        return []
-    return [step for step in steps if _is_of(step, (list, tuple)) and len(step) == 2]
-
-
-def _working(steps: list[Any]) -> list[Any]:
-    """Steps that are no ``"passthrough"``, nor a pipeline of these alone."""
-    some = [pair for pair in steps if not _is_of(pair[1], (str, type(None)))]
-    return [pair for pair in some if not _steps(pair[1]) or _working(_steps(pair[1]))]
-
-
-def _order_of(step: Any) -> tuple[tuple[str, ...], bool]:
-    """Names of the columns that a ``ColumnTransformer`` hands on as an array, in its order.
-
-    And whether the columns that it does not name follow. A pipeline hands on what its last step
-    does.
-    """
-    if inner := _working(_steps(step)):
-        return _order_of(inner[-1][1])
-    parts, nothing = _read(step, "transformers"), ((), False)
-    if not _is(step, "sklearn.compose", "ColumnTransformer") or _keeps_names(step):
-        return nothing
-    if not _is_of(parts, list) or not all(_is_of(p, tuple) and len(p) == 3 for p in parts):
-        return nothing
-    if any(_is_of(part, str) and part == "drop" for _, part, _ in parts):
-        return nothing
-    order = [column for *_, columns in parts for column in _listed(columns)]
-    if not all(_is_of(column, str) for column in order) or len(set(order)) < len(order):
-        return nothing
-    left = _read(step, "remainder")
-    return tuple(order), not (_is_of(left, str) and left == "drop")
-
-
-def _listed(columns: Any) -> list[Any]:
-    """Columns one by one: of a list, an array or an index of pandas."""
-    if _is_of(columns, (list, tuple)):
-        return list(columns)
-    listed = _read(columns, "tolist")
-    try:
-        found = listed() if callable(listed) else columns
-    except Exception:  # somebody else's class
-        found = columns
-    return found if _is_of(found, list) else [columns]
-
-
-def _keeps_names(step: Any) -> bool:
-    """Say if a transformer hands on a frame, by its own setting or by that of scikit-learn."""
-    own = _read(step, "_sklearn_output_config") or {}
-    return bool(own.get("transform", get_config()["transform_output"]) != "default")
 
 
 def _where(estimator: Any, place: str) -> str:
@@ -380,13 +301,13 @@ def _where(estimator: Any, place: str) -> str:
 
 def _parts(estimator: Any, row: PipelineRow) -> Iterator[tuple[str, Any]]:
     """Yield the estimators that an estimator fits, by name: single ones, and those in lists."""
-    cv = _read(estimator, "cv")
-    if _read(estimator, "prefit") is True or (_is_of(cv, str) and cv == "prefit"):
+    cv = read(estimator, "cv")
+    if read(estimator, "prefit") is True or (is_of(cv, str) and cv == "prefit"):
         return  # fitted before, as a frozen one
     for attribute in row.holds:
-        held = _read(estimator, attribute)
-        if _is_of(held, (list, tuple)):
-            members = (m for m in held if _is_of(m, (list, tuple)) and len(m) > 1)
+        held = read(estimator, attribute)
+        if is_of(held, (list, tuple)):
+            members = (m for m in held if is_of(m, (list, tuple)) and len(m) > 1)
             yield from ((repr(name), member) for name, member, *_ in members)
         elif attribute == "transformer":
             yield "the target's transformer", held
@@ -401,27 +322,8 @@ def _pays(estimator: Any) -> bool:
 
 def _privates(estimator: Any) -> Iterator[Any]:
     """Yield the private estimators inside, or the one that it is."""
-    if _is_of(estimator, SharedBudget):
+    if is_of(estimator, SharedBudget):
         yield estimator
     elif _may_learn(estimator):
         for _, part in _parts(estimator, row_of(estimator)):
             yield from _privates(part)
-
-
-def _read(estimator: Any, name: str) -> Any:
-    """A parameter; None where there is none, or where reading it raises."""
-    try:
-        return getattr(estimator, name, None)
-    except Exception:
-        return None
-
-
-def _is_of(candidate: Any, kinds: type | tuple[type, ...]) -> bool:
-    """Say if an object is of a class by its type, without asking the object."""
-    return issubclass(type(candidate), kinds)
-
-
-def _is(candidate: Any, module: str, name: str) -> bool:
-    """Say if an object is of a class of scikit-learn, which is not imported for the question."""
-    kind = getattr(sys.modules.get(module), name, None)
-    return isinstance(kind, type) and _is_of(candidate, kind)

@@ -2,7 +2,8 @@
 
 scikit-learn's tools know nothing of a domain. Some fit an estimator to other columns than the
 table has; some look its features up by the places of columns, where a private fit reads them by
-name; some hand codes on in the place of labels, which mean no declared class. All of this can be
+name; some hand codes on in the place of labels, which mean no declared class; a private selection
+leaves too few columns for a private fit after it. All of this can be
 seen before anything is charged: from the call stack, as in ``pipelines.py``, and from the declared
 domain. No record is looked at.
 """
@@ -15,8 +16,9 @@ from typing import Any, NoReturn
 from dpforest.call_stack import calling_frames
 from dpforest.domain.column_names import table_names
 from dpforest.domain.domain import Domain
+from dpforest.estimators.pipeline_columns import reordered_by, unfit_selection
 from dpforest.estimators.pipeline_rows import row_of
-from dpforest.estimators.pipelines import holders_around, reordered_by
+from dpforest.estimators.pipelines import holders_around
 from dpforest.exceptions import Described, ParameterError
 
 #: The function that hands codes on where it is asked for more than labels.
@@ -56,6 +58,8 @@ def refuse_wasted(domain: Domain, X: Any) -> None:
             _refuse_codes(domain, name)
         if table_names(X) is None and (reordered := reordered_by(owner, domain)):
             _refuse_reordered(reordered)
+        if unfit := unfit_selection(owner, table_names(X) or ()):
+            _refuse_selection(unfit)
     if any(map(_hands_codes_on, calling_frames())):
         _refuse_codes(domain, f"{_BY_FOLDS} with such a method")
 
@@ -79,6 +83,15 @@ def _refuse_reordered(words: str) -> NoReturn:
         "comes from a step that changes the order of the declared columns, so each would be read "
         "as another",
         f"The step {words}",
+    )  # fmt: skip
+
+
+def _refuse_selection(words: str) -> NoReturn:
+    raise ParameterError(
+        "domain", Described("a declared one"),
+        f"is of a selection that would be paid for in vain: {words}",
+        "Select by public knowledge, or by what forest.explain() tells of a fit, and declare what "
+        "is left",
     )  # fmt: skip
 
 

@@ -11,7 +11,12 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.feature_selection import RFE, RFECV, SelectFromModel, SequentialFeatureSelector
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    GridSearchCV,
+    cross_val_predict,
+    cross_val_score,
+)
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
 from sklearn.multioutput import ClassifierChain, RegressorChain
 from sklearn.pipeline import make_pipeline
@@ -23,6 +28,7 @@ from dpforest import (
     PrivateForestRegressor,
     check_pipeline,
 )
+from dpforest.estimators.pipeline_columns import unfit_selection
 from dpforest.estimators.pipeline_rows import AROUND
 from dpforest.exceptions import ParameterError
 
@@ -250,3 +256,102 @@ def test_columns_in_their_order_need_no_names(accountant):
     X = pandas.DataFrame(table()[0], columns=["a", "b"])
     kept = ColumnTransformer([("a", "passthrough", ["a"]), ("b", "passthrough", ["b"])])
     assert make_pipeline(kept, forest(accountant)).fit(X, y).score(X, y) > 0.7
+
+
+def selected(accountant, declared=CODES, after=CODES, step=None, **given):
+    """A private selection in a pipeline, and what is fitted after it."""
+    step = SelectFromModel(forest(accountant, declared), **given) if step is None else step
+    return make_pipeline(step, forest(accountant, after))
+
+
+ONE = Domain(features={"b": (0, 9)}, classes=[0, 1], approximate_rows=N)
+OTHER = Domain(features={"c": (0, 9)}, classes=[0, 1], approximate_rows=N)
+THREE = Domain(features=FEATURES | {"c": (0, 9)}, classes=[0, 1], approximate_rows=N)
+ALL = {"threshold": -np.inf}
+SELECTIONS = {
+    "all that it leaves out of": (CODES, {}, "leaves columns out, and .* declares 2 features"),
+    "more than there are": (THREE, ALL, "leaves 2 columns at most, and .* declares 3 features"),
+    "more than are left": (CODES, {"max_features": 1}, "leaves 1 columns at most"),
+    "fewer": (ONE, ALL, "leaves 2 columns, and .* declares 1 features"),
+}
+
+
+@pytest.mark.parametrize("after, given, match", SELECTIONS.values(), ids=SELECTIONS)
+def test_a_selection_that_leaves_what_is_refused_is_refused(after, given, match, accountant):
+    X, y = table()[0], (table()[1] == "yes").astype(int)
+    outer = selected(accountant, after=after, **given)
+    said = "".join(check_pipeline(outer))
+    assert "leaves" in said and "which is refused" in said
+    inner = make_pipeline(SelectFromModel(forest(accountant, CODES), **given))
+    nested = selected(accountant, after=after, step=inner)
+    thresholds = make_pipeline(inner, FixedThresholdClassifier(forest(accountant, after)))
+    for one in (outer, nested, thresholds, GridSearchCV(outer, {}, cv=2, error_score="raise")):
+        refused(accountant, f"^domain=a declared one: is of a selection .*{match}", one.fit, X, y)
+
+
+@pytest.mark.parametrize("after, given", [
+    (ONE, {}), (ONE, ALL | {"max_features": 1}), (CODES, ALL), (ONE, {"max_features": len}),
+])  # fmt: skip
+def test_a_selection_that_may_leave_what_is_declared_is_paid_for(after, given, accountant):
+    """Which columns are left is not known before, so the second fit may still be refused."""
+    X, y = table()[0], (table()[1] == "yes").astype(int)
+    outer = selected(accountant, after=after, **given)
+    is_open = given != ALL
+    said = check_pipeline(outer)
+    assert ("is known once it was paid for" in "".join(said)) is is_open
+    if given:
+        return
+    assert outer.fit(X, y).score(X, y) > 0.4
+    assert len(accountant.composition().children) == 2
+
+
+@pytest.mark.parametrize("after, match", [(OTHER, "none but its own columns"), (ONE, None)])
+def test_a_selection_with_names_leaves_features_of_its_own(after, match, accountant):
+    X, y = frame("pandas", ("a", "b")), (table()[1] == "yes").astype(int)
+    step = SelectFromModel(forest(accountant, CODES), **ALL).set_output(transform="pandas")
+    outer = selected(accountant, after=after, step=step)
+    if match is None:
+        assert outer.fit(X, y).score(X, y) > 0.4
+    else:
+        refused(accountant, match, outer.fit, X, y)
+
+
+def test_what_nobody_declares_is_not_refused():
+    forests = [PrivateForestClassifier(epsilon=1) for _ in range(2)]
+    assert unfit_selection(make_pipeline(SelectFromModel(forests[0]), forests[1])) == ""
+    assert unfit_selection(forests[0]) == unfit_selection(make_pipeline(*forests)) == ""
+
+
+def test_one_that_was_made_before_costs_nothing(accountant):
+    X, y = table()[0], (table()[1] == "yes").astype(int)
+    chosen = forest(None, CODES).fit(X, y)
+    step = SelectFromModel(chosen, prefit=True, max_features=1, **ALL)
+    assert selected(accountant, after=ONE, step=step).fit(X, y).score(X, y) > 0.4
+
+
+class Unwilling(SelectFromModel):
+    """A selection whose parameters cannot be read."""
+
+    def __init__(self, estimator=None):
+        self.estimator = estimator
+
+    threshold = "mean"
+    prefit = False
+    importance_getter = "auto"
+    norm_order = 1
+
+    @property
+    def max_features(self):
+        return Comparing()
+
+
+class Comparing(int):
+    """A number that compares by its own rules."""
+
+    def __int__(self):
+        raise RuntimeError("not for you")
+
+
+def test_parameters_that_raise_say_nothing():
+    outer = make_pipeline(Unwilling(forest(None, CODES)), forest(None, CODES))
+    assert unfit_selection(outer) == ""
