@@ -55,6 +55,7 @@ from dpforest.estimators.progress import PartProgress, PassProgress
 from dpforest.estimators.ready import load_for
 from dpforest.estimators.scorers import refuse_scores_of_classes, refuse_unscorable
 from dpforest.estimators.target_range import prepared
+from dpforest.estimators.thresholds import refuse_idle_threshold
 from dpforest.estimators.wasted import refuse_wasted
 from dpforest.exceptions import (
     Described,
@@ -200,6 +201,7 @@ class Fit:
             refuse_wasted(self.domain, X)
             if self._classifies and self.domain.classes is not None:
                 refuse_unscorable(self.domain.classes.labels)
+                refuse_idle_threshold(self.domain.classes.labels)
             elif not self._classifies:
                 refuse_scores_of_classes()
         around = surroundings(self.estimator)
