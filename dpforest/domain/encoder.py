@@ -15,6 +15,7 @@ from dpforest.domain.cells import Cells, cells_of, lattice_of
 from dpforest.domain.column_names import is_read_by_position, read_by_name, select_columns
 from dpforest.domain.facts import PublicFacts
 from dpforest.domain.labels import check_lengths, open_labels, read_labels
+from dpforest.domain.list_order import ListOrder, list_order
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.domain.opening import read_table
 from dpforest.domain.reading import quietly
@@ -132,6 +133,11 @@ class DomainEncoder:
         )
         self.ordered = np.array([f.kind == "numeric" for f in domain.features], dtype=np.bool_)
         self.n_codes.flags.writeable = self.ordered.flags.writeable = False
+
+    @property
+    def listed(self) -> tuple[ListOrder, ...]:
+        """What each feature's list of categories says of their order; nothing of a number."""
+        return tuple(map(_listed_order, self.domain.features))
 
     @property
     def unknown(self) -> tuple[int, ...]:
@@ -414,6 +420,12 @@ def n_codes_of(feature: NumericFeature | CategoricalFeature, cells: Cells | None
         return cells.n_codes
     assert isinstance(feature, CategoricalFeature)
     return len(feature.categories) + (feature.other is None) + feature.missing
+
+
+def _listed_order(feature: NumericFeature | CategoricalFeature) -> ListOrder:
+    if isinstance(feature, NumericFeature):
+        return ListOrder.NOTHING
+    return list_order(feature.categories, feature.other)
 
 
 def unknown_code(feature: NumericFeature | CategoricalFeature) -> int:

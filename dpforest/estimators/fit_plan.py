@@ -100,6 +100,7 @@ def table_facts(
         unit=TARGET_STEPS if is_regression else 1,
         in_memory=in_memory,
         unknown=encoder.unknown,
+        listed=encoder.listed,
     )
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dpforest.accounting.releases import LearnerBudget, Plan
 from dpforest.bridge import Bridge
+from dpforest.domain.list_order import ListOrder
 from dpforest.trees.splits import Trees
 
 #: Called after each finished part of a training; counts parts, never records.
@@ -55,6 +56,8 @@ class TableFacts:
     unknown : tuple of int
         Of each feature the code that no declared value has, -1 where there is none. Empty where
         no feature has one.
+    listed : tuple of ListOrder
+        What each feature's list of categories says of their order. Empty where none says any.
     """
 
     n_codes: NDArray[np.int64]
@@ -66,6 +69,7 @@ class TableFacts:
     unit: int = 1
     in_memory: bool = True
     unknown: tuple[int, ...] = ()
+    listed: tuple[ListOrder, ...] = ()
 
     @property
     def n_features(self) -> int:
@@ -85,6 +89,18 @@ class TableFacts:
     def signal(self, budget: LearnerBudget) -> float:
         """Signal R of a budget on these records; 0 where their number is not known."""
         return budget.signal(self.approximate_rows or 0.0)
+
+    @property
+    def list_orders(self) -> NDArray[np.uint8]:
+        """What lists of categories say of their order, as `ListOrder`, shape (D,)."""
+        return np.array(self.listed or np.zeros(self.n_features), dtype=np.uint8)
+
+    def listed_codes(self, feature: int) -> int:
+        """Categories of a list that tells an order: the first codes, in that order; else 0."""
+        if not self.listed or self.listed[feature] is not ListOrder.TOLD:
+            return 0
+        beside = int(self.has_missing_code[feature]) + (self.unknown_code(feature) >= 0)
+        return int(self.n_codes[feature]) - beside
 
     def unknown_code(self, feature: int) -> int:
         """Code of a feature that no declared value has; -1 where there is none."""

@@ -46,8 +46,10 @@ _FEATURES: dict[str, dict[str, Any]] = {
         "b": (0.0, 10.0),
         "c": ["0", "1", "2"],
     },
+    # Of a list that tells an order.
+    "listed": {"a": (0, 3), "d": ["low", "some", "much", "most"]},
 }
-_ROWS = {"one": 24, "few": 30, "wide": 60}
+_ROWS = {"one": 24, "few": 30, "wide": 60, "listed": 40}
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,10 @@ def table_of(name: str, task: str) -> Table:
         y = np.round((a + (b > 4.0) + noise) / 5.0, 3)
     else:
         y = ((a > 1) + (c == 0) * noise + (b > 7.0) * (N_CLASSES[task] > 2)) % N_CLASSES[task]
-    columns = {"a": a.astype(np.float64), "b": b, "c": c.astype(np.float64)}
+    d = _spread(places, 5, 4)
+    columns = {
+        name: part.astype(np.float64) for name, part in zip("abcd", (a, b, c, d), strict=True)
+    }
     if name == "wide":
         columns["a"][places % 11 == 3] = np.nan  # missing, and declared so
         columns["b"][places % 17 == 5] = np.nan  # missing, and not declared
@@ -97,8 +102,9 @@ def table_of(name: str, task: str) -> Table:
 
 def points_of(name: str) -> np.ndarray:
     """Where a model on a table of this name is asked; every cell but those of b."""
-    a, b, c = np.meshgrid(np.arange(4.0), [0.5, 3.0, 7.25, 9.75], np.arange(3.0), indexing="ij")
-    columns = {"a": a.ravel(), "b": b.ravel(), "c": c.ravel()}
+    values = [np.arange(4.0), [0.5, 3.0, 7.25, 9.75], np.arange(3.0), np.arange(4.0)]
+    grid = np.meshgrid(*values, indexing="ij")
+    columns = {name: part.ravel() for name, part in zip("abcd", grid, strict=True)}
     points = np.column_stack([columns[feature] for feature in _FEATURES[name]])
     return np.unique(points, axis=0)
 
@@ -282,6 +288,8 @@ def _size_cases() -> Iterator[Case]:
     # Five stages, and six of smaller families.
     for task in ("five", "thirteen"):
         yield _private("rules", task, "many", **ways)
+    for strategy in ("rules", "one_shot", "refitted"):
+        yield _private(strategy, "two", "listed", table="listed", rows=200)
     for task in ("two", "target"):
         yield _private("refitted", task, "many", **ways, delta=DELTA)
         yield _private("refitted", task, "many, pure", **ways)

@@ -11,6 +11,7 @@ import pytest
 
 from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.releases import LearnerBudget, Plan
+from dpforest.domain.list_order import ListOrder
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
@@ -62,7 +63,7 @@ def trained_by() -> Callable[..., Trained]:
 def facts_of() -> Callable[..., TableFacts]:
     """Facts of a table: ordered features unless n_codes is negative, all may be missing."""
 
-    def make(n_codes, n_classes, approximate_rows=None) -> TableFacts:
+    def make(n_codes, n_classes, approximate_rows=None, listed=()) -> TableFacts:
         sizes = np.abs(np.asarray(n_codes, dtype=np.int64))
         ordered = np.asarray(n_codes) > 0
         scaled = tuple(
@@ -71,7 +72,10 @@ def facts_of() -> Callable[..., TableFacts]:
             else None
             for size, is_ordered in zip(sizes, ordered, strict=True)
         )
-        return TableFacts(sizes, ordered, ordered.copy(), scaled, n_classes, approximate_rows)
+        return TableFacts(
+            sizes, ordered, ordered.copy(), scaled, n_classes, approximate_rows,
+            listed=tuple(map(ListOrder, listed)),
+        )  # fmt: skip
 
     return make
 

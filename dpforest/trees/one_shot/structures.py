@@ -47,6 +47,7 @@ def draw_structures(
         starts,
         facts.offsets,
         facts.ordered,
+        facts.list_orders,
         feature,
         mask,
     )

@@ -136,7 +136,9 @@ def draw_random_trees(
     At every node a feature, uniformly among those that can split the node's box; then for an
     ordered feature a threshold, uniform between the bins that the ancestors left, with a missing
     value on a random side; for a categorical one a random non-trivial subset of the declared
-    levels left, with what is not declared on a random side: no node tells that from all the rest.
+    levels left, or a threshold in their list where that tells an order (in half of the nodes where
+    it may tell one), with what is not declared on a random side: no node tells that from all the
+    rest.
 
     Parameters
     ----------
@@ -171,7 +173,8 @@ def draw_random_trees(
         starts,
         facts.offsets,
         facts.ordered,
-        facts.has_missing_code & facts.ordered,
+        facts.list_orders,
+        facts.has_missing_code,
         np.empty(0, dtype=np.int64) if weights is None else weights,
         feature,
         mask,

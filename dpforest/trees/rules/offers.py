@@ -31,9 +31,9 @@ def draw_directions(
     """Draw the public directions of one family.
 
     Every feature has the same share among the single ones: an ordered one as one direction,
-    a categorical one as one declared value against the rest, for each value. Sums share the
-    rest equally. Where there are more single directions than ``limit``, a public random choice
-    of them is offered.
+    a categorical one as one declared value against the rest, for each value, and as cuts of its
+    list where that tells an order. Sums share the rest equally. Where there are more single
+    directions than ``limit``, a public random choice of them is offered.
 
     Parameters
     ----------
@@ -87,7 +87,19 @@ def _single(facts: TableFacts, feature: int, n_cuts: int) -> list[tuple[_Made, f
     # A feature of two values is one direction; each other value against the rest.
     declared = facts.declared_codes(feature)
     values = declared[: 1 if declared.size == 2 else declared.size].tolist()
-    return [(partial(_against, feature, n_codes, value), 1.0 / len(values)) for value in values]
+    inner = inner_cuts(facts, feature)
+    share = 1.0 / (len(values) + inner)
+    single: list[tuple[_Made, float]] = [
+        (partial(_against, feature, n_codes, value), share) for value in values
+    ]
+    if inner:
+        single.append((partial(_of_list, facts, feature, n_cuts), inner * share))
+    return single
+
+
+def inner_cuts(facts: TableFacts, feature: int) -> int:
+    """Cuts of a list that tells an order, with two categories or more on either side."""
+    return max(facts.listed_codes(feature) - 3, 0)
 
 
 def _of_order(feature: int, n_codes: int, n_cuts: int) -> Direction:
@@ -97,6 +109,17 @@ def _of_order(feature: int, n_codes: int, n_cuts: int) -> Direction:
     if thresholds.size > n_cuts:
         thresholds = codes[1 : n_cuts + 1] * n_codes // (n_cuts + 1) - 1
     return Direction((feature,), (codes,), thresholds)
+
+
+def _of_list(facts: TableFacts, feature: int, n_cuts: int) -> Direction:
+    """Categories in the order of their list, all others in its middle."""
+    table, n = _codes(int(facts.n_codes[feature])), facts.listed_codes(feature)
+    table[n:] = n // 2
+    inner = inner_cuts(facts, feature)
+    thresholds = _codes(inner)
+    if inner > n_cuts:
+        thresholds = (_codes(n_cuts) + 1) * (inner + 1) // (n_cuts + 1) - 1
+    return Direction((feature,), (table,), thresholds + 1)
 
 
 def _against(feature: int, n_codes: int, value: int) -> Direction:

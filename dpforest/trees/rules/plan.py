@@ -13,6 +13,7 @@ from dpforest.accounting.releases import LearnerBudget, Plan, Release, once
 from dpforest.records.counts import ClassCounts
 from dpforest.trees.base import PRIOR_ROLE, TableFacts
 from dpforest.trees.rules.family import FamilyWeights
+from dpforest.trees.rules.offers import inner_cuts
 from dpforest.trees.rules.queries import LEAF_COUNTS_SENSITIVITY, TreesOfHeightTwo
 from dpforest.trees.rules.settings import MANY_CLASSES, SEVERAL_CLASSES, RulesSettings
 
@@ -276,7 +277,8 @@ class _Singles:
     Attributes
     ----------
     sizes : tuple of int
-        Declared codes of each ordered feature, which is one direction.
+        One more than the cuts of each direction of several: of an ordered feature, or of a list
+        of categories that tells an order.
     n_values : int
         Declared values of all other features: each against the rest is a direction of one cut.
     """
@@ -288,8 +290,9 @@ class _Singles:
     def of(cls, facts: TableFacts) -> _Singles:
         sizes = [facts.declared_codes(f).size for f in range(facts.n_features)]
         paired = list(zip(sizes, facts.ordered, strict=True))
-        ordered = tuple(n for n, is_ordered in paired if is_ordered)
-        return cls(ordered, sum(n for n, is_ordered in paired if not is_ordered))
+        cut = [n for n, is_ordered in paired if is_ordered]
+        cut += [inner + 1 for f in range(facts.n_features) if (inner := inner_cuts(facts, f))]
+        return cls(tuple(cut), sum(n for n, is_ordered in paired if not is_ordered))
 
     def numbers(self, size: FamilySize) -> tuple[float, float, float]:
         """Directions that a family has, cuts of its single features, and all cuts."""

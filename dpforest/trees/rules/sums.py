@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from dpforest.trees.rules.directions import Direction, PublicDraws
 
 #: A feature's largest part in a sum.
 SUM_SCALE = 1000
+#: Cuts of a sum of categories alone, at most, where a list among them tells an order.
+_CUTS_OF_LISTS = 7
 #: Features of a random sum, at most, and of one near to another.
 _LARGEST_SUM, _LARGEST_NEAR_SUM = 5, 9
 #: Of ten sums near to another: those that have its features and other cuts, those without one of
@@ -64,7 +67,7 @@ class SumMaker:
         Largest number of cuts of a sum.
     draws : PublicDraws
     ranked : dict
-        Parts of ordered features that were made: the same in every sum, but for their sign.
+        Parts by value or place that were made: the same in every sum, but for their sign.
     """
 
     facts: TableFacts
@@ -78,13 +81,14 @@ class SumMaker:
         most = min(_LARGEST_SUM, len(self.usable))
         size = 2 + self.draws.below(most - 1)
         parts = {f: self._part(f) for f in self.draws.some(self.usable, size)}
-        return _joined(parts, self._cuts)
+        return _joined(parts, partial(self._cuts, self._most_cuts(parts)))
 
     def near(self, known: Sequence[Direction]) -> Direction:
         """One of the known directions with a feature or two more, one less or one turned."""
         parts = self._parts_of(known[self.draws.below(len(known))])
         self._change(parts)
-        return _joined(dict(sorted(parts.items())), self._moved_cuts)
+        cuts = partial(self._moved_cuts, self._most_cuts(parts))
+        return _joined(dict(sorted(parts.items())), cuts)
 
     def _change(self, parts: dict[int, Part]) -> None:
         """One step from a sum to another; what cannot be done is the next that can."""
@@ -109,42 +113,53 @@ class SumMaker:
         (feature,), (table,) = known.features, known.tables
         if self.facts.ordered[feature]:
             return {feature: self._part(feature)}
-        # One value against the rest, which is 1 or, where it was a sum already, a whole part.
-        return {feature: Part.of_table(table * (SUM_SCALE // max(int(np.ptp(table)), 1)))}
+        # One value against the rest, places in a list or, where it was a sum already, a whole part.
+        scale = SUM_SCALE / max(int(np.ptp(table)), 1)
+        return {feature: Part.of_table(np.rint(table * scale).astype(np.int64))}
 
-    def _cuts(self, low: int, width: int) -> NDArray[np.int64]:
+    def _most_cuts(self, parts: Mapping[int, Part]) -> int:
+        """Cuts of a sum, at most: few of categories in their order, whose sums have few values."""
+        facts = self.facts
+        of_lists = any(map(facts.listed_codes, parts)) and not facts.ordered[[*parts]].any()
+        return min(self.n_cuts, _CUTS_OF_LISTS) if of_lists else self.n_cuts
+
+    @staticmethod
+    def _cuts(n_cuts: int, low: int, width: int) -> NDArray[np.int64]:
         """Cuts at equal distances."""
-        places = np.arange(1, self.n_cuts + 1, dtype=np.int64)
-        cuts = low + places * width // (self.n_cuts + 1) - 1
+        places = np.arange(1, n_cuts + 1, dtype=np.int64)
+        cuts = low + places * width // (n_cuts + 1) - 1
         # Else they are at least one apart.
-        return np.unique(cuts) if width <= self.n_cuts else cuts
+        return np.unique(cuts) if width <= n_cuts else cuts
 
-    def _moved_cuts(self, low: int, width: int) -> NDArray[np.int64]:
+    def _moved_cuts(self, n_cuts: int, low: int, width: int) -> NDArray[np.int64]:
         """The same, all moved by up to half a distance, so that a sum met again has others."""
-        if width <= self.n_cuts:
+        if width <= n_cuts:
             return np.arange(low, max(low + width - 1, low + 1))
-        places = _MOVES * np.arange(1, self.n_cuts + 1, dtype=np.int64)
+        places = _MOVES * np.arange(1, n_cuts + 1, dtype=np.int64)
         places += self.draws.below(_MOVES) - _MOVES // 2
-        cuts = low + places * width // (_MOVES * (self.n_cuts + 1)) - 1
+        cuts = low + places * width // (_MOVES * (n_cuts + 1)) - 1
         return np.unique(np.clip(cuts, low, low + width - 2))
 
     def _part(self, feature: int) -> Part:
-        """Plus or minus a feature's scaled value, or a random set of categories."""
+        """Plus or minus a feature's scaled value or its place, or a random set of categories."""
         facts, draws = self.facts, self.draws
-        n_codes = int(facts.n_codes[feature])
         sign = 1 - 2 * draws.below(2)
         by_rank = draws.below(2)
         scaled = facts.scaled[feature]
-        if scaled is None:
-            coins = draws.coins(n_codes)
-            if (unknown := facts.unknown_code(feature)) >= 0:
-                coins[unknown] = coins[0]  # what no declared value has is no side of its own
-            return Part.of_sets(coins).turned(sign)
+        if scaled is None and not (by_rank and facts.listed_codes(feature)):
+            return self._set(feature).turned(sign)
         if (feature, by_rank) not in self.ranked:
-            share = _shares_by_rank(facts, feature) if by_rank else scaled
+            share = _shares_by_rank(facts, feature) if scaled is None or by_rank else scaled
             table = np.rint(share * SUM_SCALE).astype(np.int64)
             self.ranked[feature, by_rank] = Part.of_table(table)
         return self.ranked[feature, by_rank].turned(sign)
+
+    def _set(self, feature: int) -> Part:
+        """A random set of categories."""
+        coins = self.draws.coins(int(self.facts.n_codes[feature]))
+        if (unknown := self.facts.unknown_code(feature)) >= 0:
+            coins[unknown] = coins[0]  # what no declared value has is no side of its own
+        return Part.of_sets(coins)
 
 
 def _joined(parts: Mapping[int, Part], cuts: Callable[[int, int], NDArray[np.int64]]) -> Direction:
@@ -155,9 +170,13 @@ def _joined(parts: Mapping[int, Part], cuts: Callable[[int, int], NDArray[np.int
 
 
 def _shares_by_rank(facts: TableFacts, feature: int) -> NDArray[np.float64]:
-    """Codes as equal steps from 0 to 1: of a log scale where the feature has a wide range."""
+    """Codes as equal steps from 0 to 1: of a log scale where the feature has a wide range.
+
+    What is missing, or not declared, is in the middle.
+    """
     n_codes = int(facts.n_codes[feature])
-    last = n_codes - 1 - int(facts.has_missing_code[feature])
+    beside = int(facts.has_missing_code[feature]) + (facts.unknown_code(feature) >= 0)
+    last = n_codes - 1 - beside
     share = np.arange(n_codes) / max(last, 1)
     share[last + 1 :] = 0.5
     return share

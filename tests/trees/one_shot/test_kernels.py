@@ -25,7 +25,8 @@ def small_forest(seed: int):
     feature, mask = np.empty((4, 15), np.int32), np.empty((4, 15, 2), np.uint64)
     words = np.random.default_rng(seed).integers(0, 2**64, size=4, dtype=np.uint64)
     ordered = np.array([True, False, True])
-    arguments = words, features, 4, bins, starts, offsets, ordered
+    listed = np.array([0, seed % 3, 0], dtype=np.uint8)
+    arguments = words, features, 4, bins, starts, offsets, ordered, listed
     draw_grid_trees(*arguments, feature, mask)
     compiled = feature.copy(), mask.copy()
     draw_grid_trees.py_func(*arguments, feature, mask)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from dpforest.domain.list_order import ListOrder
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.trees.random.bins import public_bins
 from dpforest.trees.random.kernels import random_trees as kernels
@@ -85,15 +87,17 @@ def test_trees_drawn_by_bits_are_those_drawn_by_looking_at_ancestors(facts_of, c
     assert np.diff(bins.starts).max() <= 64
     n_words = -(-int(facts.n_codes.max()) // 64)
     rest = bins.of_code, bins.starts, facts.offsets, facts.ordered
-    missing = facts.has_missing_code & facts.ordered
     for seed in range(40):
-        drawn = []
+        drawn, generator = [], np.random.default_rng(seed + 100)
+        listed = generator.integers(0, 3, len(columns)).astype(np.uint8)
+        # Without an order a missing value is a category like any other.
+        missing = facts.ordered | (generator.random(len(columns)) < 0.5)
         allowed = np.random.default_rng(seed).permutation(len(columns))[: 1 + seed % 4]
         for draw in (kernels._draw_tree, kernels._draw_tree_by_bits):
             state = np.array([seed], dtype=np.uint64)
             feature = np.full(63, -7, dtype=np.int32)
             mask = np.full((63, n_words), 7, dtype=np.uint64)
-            draw(state, allowed, *rest, missing, feature, mask)
+            draw(state, allowed, *rest, listed, missing, feature, mask)
             drawn.append((state.tolist(), feature.tolist(), mask.tolist()))
         assert drawn[0] == drawn[1]
 
@@ -148,15 +152,54 @@ def test_a_tree_keeps_to_the_number_of_features_it_is_allowed(facts):
 def test_features_thresholds_and_subsets_are_uniform(facts_of):
     facts = facts_of([5, -3], 2)
     trees = draw_random_trees(6000, 1, public_bins(facts, 32), facts, SeededSource(4))
-    counts: dict[tuple[int, frozenset[int]], int] = {}
-    for tree in range(6000):
-        f = int(trees.feature[tree, 0])
-        split = f, frozenset(left_codes(trees, tree, 0) & set(range(int(facts.n_codes[f]))))
-        counts[split] = counts.get(split, 0) + 1
+    counts = splits_of(trees, facts)
     # Feature 0: three thresholds between four bins, missing left or right. Feature 1: six subsets.
     assert len(counts) == 12
     for count in counts.values():
         assert abs(count - 500) < 6.2 * math.sqrt(500 * 11 / 12)  # one in 1e9 for each
+
+
+def splits_of(trees, facts):
+    """How often each split of the roots was drawn: the feature, and the codes that go left."""
+    counts: dict[tuple[int, frozenset[int]], int] = {}
+    for tree in range(trees.n_trees):
+        f = int(trees.feature[tree, 0])
+        split = f, frozenset(left_codes(trees, tree, 0) & set(range(int(facts.n_codes[f]))))
+        counts[split] = counts.get(split, 0) + 1
+    return counts
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_list_that_tells_an_order_is_parted_in_two(facts_of, missing):
+    facts = facts_of([-5, -2], 2, listed=[ListOrder.TOLD, ListOrder.NOTHING])
+    facts = replace(facts, has_missing_code=np.array([missing, False]))
+    trees = draw_random_trees(6000, 1, public_bins(facts, 32), facts, SeededSource(4))
+    counts = {left: n for (f, left), n in splits_of(trees, facts).items() if f == 0}
+    runs = [frozenset(range(n)) for n in range(1, 4 if missing else 5)]
+    sides = [frozenset(), frozenset({4})] if missing else [frozenset()]
+    assert counts.keys() == {run | side for run in runs for side in sides}
+    expected = 3000 / len(counts)
+    for count in counts.values():  # one in 1e9 for each
+        assert abs(count - expected) < 6.2 * math.sqrt(expected)
+
+
+def test_a_list_that_may_tell_an_order_is_parted_so_in_half_of_the_nodes(facts_of):
+    facts = facts_of([-4, -2], 2, listed=[ListOrder.PERHAPS, ListOrder.NOTHING])
+    trees = draw_random_trees(12_000, 1, public_bins(facts, 32), facts, SeededSource(5))
+    counts = splits_of(trees, facts)
+    # Three runs have half of the feature's 6,000 splits, and their part of all fourteen subsets.
+    for left in map(frozenset, ({0}, {0, 1}, {0, 1, 2}, {1}, {0, 2}, {1, 2, 3})):
+        expected = 3000 / 14 + 1000 * (left in map(frozenset, ({0}, {0, 1}, {0, 1, 2})))
+        assert abs(counts[0, left] - expected) < 6.2 * math.sqrt(expected)
+
+
+def test_lower_nodes_part_what_is_left_of_a_list(facts_of):
+    facts = facts_of([-70, -9, -300], 2, listed=[ListOrder.TOLD] * 3)
+    trees = draw_random_trees(60, 5, public_bins(facts, 32), facts, SeededSource(6))
+    for tree, node in np.ndindex(60, 31):
+        f = int(trees.feature[tree, node])
+        left = left_codes(trees, tree, node) & set(range(int(facts.n_codes[f])))
+        assert left == set(range(len(left))) and 0 < len(left) < facts.n_codes[f]
 
 
 def test_structures_depend_on_the_words_alone(facts):

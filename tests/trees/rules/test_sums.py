@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.releases import LearnerBudget
+from dpforest.domain.list_order import ListOrder
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
 from dpforest.trees.rules import RulesLearner, RulesSettings, learner
@@ -40,6 +42,66 @@ def check_changed(sum_, known):
         (0, 1, 0), (0, 0, 1),
     }  # fmt: skip
     return len(more), len(less), len(turned)
+
+
+def listed_facts(facts_of, sizes, **changes):
+    """Facts of lists that tell an order, with what is missing last unless changed."""
+    facts = facts_of([-size for size in sizes], 2, listed=[ListOrder.TOLD] * len(sizes))
+    return replace(facts, **{"has_missing_code": np.ones(len(sizes), bool), **changes})
+
+
+def test_half_of_the_parts_of_a_list_are_places_in_it(facts_of):
+    # Of five categories; the others are not declared, and missing.
+    makes = maker(listed_facts(facts_of, [7, 2], unknown=(5, -1)))
+    places = [0, 250, 500, 750, 1000, 500, 500]
+    drawn = [makes._part(0).table.tolist() for _ in range(2000)]
+    for sign in (1, -1):
+        count = drawn.count([sign * place for place in places])
+        assert abs(count - 500) < 6.2 * (500 * 3 / 4) ** 0.5  # one in 1e9
+    others = [table for table in drawn if [abs(step) for step in table] != places]
+    assert all({abs(step) for step in table} <= {0, SUM_SCALE} for table in others)
+
+
+def test_a_list_that_tells_no_order_has_sets_alone(facts_of):
+    makes = maker(facts_of([-6, -3], 2, listed=[ListOrder.PERHAPS, ListOrder.NOTHING]))
+    drawn = [makes._part(0) for _ in range(100)]
+    assert all(set(abs(part.table).tolist()) <= {0, SUM_SCALE} for part in drawn)
+
+
+@pytest.mark.parametrize("unknown", [-1, 6])
+@pytest.mark.parametrize(("n_cuts", "cuts"), [(15, [1, 2, 3]), (3, [1, 2, 3]), (2, [1, 2])])
+def test_lists_are_cut_where_no_value_stands_alone(facts_of, unknown, n_cuts, cuts):
+    size = 7 + (unknown >= 0)  # six categories, perhaps what is not declared, and missing
+    facts = listed_facts(facts_of, [size], unknown=(unknown,))
+    offered = draw_directions(facts, 0, n_cuts, 100, 0.3, SeededSource(1))
+    *alone, whole = offered.members
+    assert len(alone) == 7 and all(one.thresholds.tolist() == [0] for one in alone)
+    assert whole.tables[0].tolist() == [0, 1, 2, 3, 4, 5, *[3] * (size - 6)]
+    assert whole.thresholds.tolist() == cuts
+    assert np.allclose(offered.shares, [0.1] * 7 + [0.3])  # each cut of the list as each value
+
+
+def test_lists_of_three_have_no_other_cuts(facts_of):
+    offered = draw_directions(listed_facts(facts_of, [4]), 0, 15, 100, 0.3, SeededSource(1))
+    assert len(offered.members) == 4 and all(one.thresholds.size == 1 for one in offered.members)
+
+
+def test_a_list_that_was_cut_begins_sums_by_its_places(facts_of):
+    facts = listed_facts(facts_of, [6, 2])
+    whole = draw_directions(facts, 0, 15, 100, 0.3, SeededSource(1)).members[6]
+    found = [maker(facts, seed).near([whole]) for seed in range(20)]
+    tables = {tuple(near.tables[0].tolist()) for near in found}
+    assert tables == {(0, 250, 500, 750, 1000, 500)}
+
+
+def test_sums_of_lists_alone_have_few_cuts(facts_of):
+    facts = facts_of([-9, -9, 40], 2, listed=[ListOrder.TOLD, ListOrder.TOLD, ListOrder.NOTHING])
+    makes = maker(facts)
+    drawn = [makes.anywhere() for _ in range(50)]
+    most = {2 in one.features: 0 for one in drawn}
+    for one in drawn:
+        most[2 in one.features] = max(most[2 in one.features], one.thresholds.size)
+    assert most == {True: 15, False: 7}
 
 
 def test_a_sum_near_another_is_a_step_from_it(facts_of):

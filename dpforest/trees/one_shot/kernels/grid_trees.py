@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.kernels.compiling import kernel
-from dpforest.trees.random.kernels.random_trees import _below, _next
+from dpforest.trees.random.kernels.random_trees import _below, _by_list, _next
 
 
 @kernel()
-def _place_bins(n_bins: int, ordered: bool, place: NDArray, state: NDArray) -> None:
-    """Places of a feature's bins: their own order, or a random one for categories."""
+def _place_bins(n_bins: int, in_order: bool, place: NDArray, state: NDArray) -> None:
+    """Places of a feature's bins: their own order, or a random one."""
     for b in range(n_bins):
         place[b] = b
-    if ordered:
+    if in_order:
         return
     for b in range(n_bins - 1):
         other = b + _below(n_bins - b, state)
@@ -44,6 +44,7 @@ def draw_grid_trees(
     bin_starts: NDArray,
     offsets: NDArray,
     ordered: NDArray,
+    listed: NDArray,
     feature_out: NDArray,
     mask_out: NDArray,
 ) -> None:
@@ -59,6 +60,8 @@ def draw_grid_trees(
         Bin of every code within its feature.
     bin_starts, offsets : int64 arrays of shape (D + 1,)
     ordered : bool array of shape (D,)
+    listed : uint8 array of shape (D,)
+        Of two trees, how many place a categorical feature's bins as its list does.
     feature_out : int32 array of shape (T, 2**depth - 1), overwritten
     mask_out : uint64 array of shape (T, 2**depth - 1, W), overwritten
         Bits of the codes that go left. A node that nothing can cut looks at feature 0 and sends
@@ -79,7 +82,8 @@ def draw_grid_trees(
         while n_own < features.shape[1] and features[tree, n_own] >= 0:
             f = features[tree, n_own]
             n_bins = bin_starts[f + 1] - bin_starts[f]
-            _place_bins(n_bins, ordered[f], place[n_own], state)
+            in_order = ordered[f] or _by_list(listed[f], state)
+            _place_bins(n_bins, in_order, place[n_own], state)
             high[0, n_own] = n_bins
             n_own += 1
         for node in range(n_nodes):

@@ -134,6 +134,12 @@ def _size(bits):
 
 
 @kernel()
+def _by_list(listed: int, state: NDArray) -> bool:
+    """True if this split of a categorical feature parts its list in two."""
+    return listed == 2 or listed == 1 and _next(state) >> np.uint64(63) == np.uint64(1)
+
+
+@kernel()
 def _cut_bits(left: np.uint64, n_bins: int, has_missing: bool, state: NDArray) -> np.uint64:
     """Draw of :func:`_cut`, as bits: the bins that go left."""
     one = np.uint64(1)
@@ -165,7 +171,7 @@ def _subset_bits(left: np.uint64, n_bins: int, state: NDArray) -> np.uint64:
 
 @kernel()
 def _cut(live: NDArray, n_bins: int, has_missing: bool, side: NDArray, state: NDArray) -> None:
-    """Sides of an ordered feature's bins: a random threshold, missing on a random side."""
+    """Sides of bins in their order: a random threshold, missing on a random side."""
     n_values = n_bins - has_missing
     last = -1
     n_live = 0
@@ -218,6 +224,7 @@ def draw_trees(
     bin_starts: NDArray,
     offsets: NDArray,
     ordered: NDArray,
+    listed: NDArray,
     has_missing: NDArray,
     weights: NDArray,
     feature_out: NDArray,
@@ -234,7 +241,11 @@ def draw_trees(
         Bin of every code within its feature, non-decreasing for an ordered one; a missing
         value's is the last.
     bin_starts, offsets : int64 arrays of shape (D + 1,)
-    ordered, has_missing : bool arrays of shape (D,)
+    ordered : bool array of shape (D,)
+    listed : uint8 array of shape (D,)
+        Of two splits of a categorical feature, how many part its list in two.
+    has_missing : bool array of shape (D,)
+        Whether a feature's last bin is a missing value's.
     weights : int64 array of shape (D,), or (0,) where all features weigh alike
         Positive, and below 2**31 in all: a tree's features are drawn one after the other, each
         in proportion to them among those that are left.
@@ -245,8 +256,8 @@ def draw_trees(
     # Chosen here, so that only one of them is compiled.
     draw = _draw_by_bits if np.diff(bin_starts).max() <= 64 else _draw_by_ancestors
     draw(
-        words, n_allowed, bins, bin_starts, offsets, ordered, has_missing, weights, feature_out,
-        mask_out,
+        words, n_allowed, bins, bin_starts, offsets, ordered, listed, has_missing, weights,
+        feature_out, mask_out,
     )  # fmt: skip
 
 
@@ -278,8 +289,8 @@ def _draw_by_weight(pool: NDArray, first: int, skip: int, weights: NDArray) -> i
 @kernel()
 def _draw_by_ancestors(
     words: NDArray, n_allowed: NDArray, bins: NDArray, bin_starts: NDArray, offsets: NDArray,
-    ordered: NDArray, has_missing: NDArray, weights: NDArray, feature_out: NDArray,
-    mask_out: NDArray,
+    ordered: NDArray, listed: NDArray, has_missing: NDArray, weights: NDArray,
+    feature_out: NDArray, mask_out: NDArray,
 ) -> None:  # fmt: skip
     """Trees whatever the number of bins."""
     pool, state = np.arange(ordered.size), np.empty(1, np.uint64)
@@ -287,15 +298,15 @@ def _draw_by_ancestors(
         state[0] = words[tree]
         _draw_tree(
             state, _deal(state, pool, n_allowed[tree], weights), bins, bin_starts, offsets,
-            ordered, has_missing, feature_out[tree], mask_out[tree],
+            ordered, listed, has_missing, feature_out[tree], mask_out[tree],
         )  # fmt: skip
 
 
 @kernel()
 def _draw_by_bits(
     words: NDArray, n_allowed: NDArray, bins: NDArray, bin_starts: NDArray, offsets: NDArray,
-    ordered: NDArray, has_missing: NDArray, weights: NDArray, feature_out: NDArray,
-    mask_out: NDArray,
+    ordered: NDArray, listed: NDArray, has_missing: NDArray, weights: NDArray,
+    feature_out: NDArray, mask_out: NDArray,
 ) -> None:  # fmt: skip
     """Trees whose features have 64 bins at most."""
     pool, state = np.arange(ordered.size), np.empty(1, np.uint64)
@@ -303,14 +314,15 @@ def _draw_by_bits(
         state[0] = words[tree]
         _draw_tree_by_bits(
             state, _deal(state, pool, n_allowed[tree], weights), bins, bin_starts, offsets,
-            ordered, has_missing, feature_out[tree], mask_out[tree],
+            ordered, listed, has_missing, feature_out[tree], mask_out[tree],
         )  # fmt: skip
 
 
 @kernel()
 def _draw_tree(
     state: NDArray, allowed: NDArray, bins: NDArray, bin_starts: NDArray, offsets: NDArray,
-    ordered: NDArray, has_missing: NDArray, feature_out: NDArray, mask_out: NDArray,
+    ordered: NDArray, listed: NDArray, has_missing: NDArray, feature_out: NDArray,
+    mask_out: NDArray,
 ) -> None:  # fmt: skip
     """One tree, whatever the number of bins: a node looks through its ancestors' splits."""
     n_nodes = feature_out.size
@@ -328,7 +340,7 @@ def _draw_tree(
         if f < 0:
             continue
         n_bins = bin_starts[f + 1] - bin_starts[f]
-        if ordered[f]:
+        if ordered[f] or _by_list(listed[f], state):
             _cut(live, n_bins, has_missing[f], sides[node], state)
         else:
             _subset(live, n_bins, sides[node], state)
@@ -341,7 +353,8 @@ def _draw_tree(
 @kernel()
 def _draw_tree_by_bits(
     state: NDArray, allowed: NDArray, bins: NDArray, bin_starts: NDArray, offsets: NDArray,
-    ordered: NDArray, has_missing: NDArray, feature_out: NDArray, mask_out: NDArray,
+    ordered: NDArray, listed: NDArray, has_missing: NDArray, feature_out: NDArray,
+    mask_out: NDArray,
 ) -> None:  # fmt: skip
     """The same tree where bins fit in a word: a node is handed what its ancestors leave it."""
     n_nodes = feature_out.size
@@ -365,7 +378,10 @@ def _draw_tree_by_bits(
                 missing = n_bins - 1 if has_missing[f] else -1
                 _fill_ordered_mask(goes_left, of_codes, missing, mask_out[node])
             else:
-                goes_left = _subset_bits(own[place], n_bins, state)
+                if _by_list(listed[f], state):
+                    goes_left = _cut_bits(own[place], n_bins, has_missing[f], state)
+                else:
+                    goes_left = _subset_bits(own[place], n_bins, state)
                 _fill_mask(goes_left, of_codes, mask_out[node])
         if 2 * node + 2 < n_nodes:
             for i in range(own.size):
