@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from itertools import pairwise
 from typing import Any
 
 from dpforest.domain.values import is_number_text, meaning_of
@@ -27,7 +28,8 @@ def list_order(categories: Sequence[str], other: str | None = None) -> ListOrder
     """Order that a list tells.
 
     Nothing where there are fewer than three categories, or sorted words; perhaps one where codes
-    are sorted, each with a digit; else the list was written in an order of its own.
+    are sorted: with a digit in each, or letters that follow each other; else the list was written
+    in an order of its own.
 
     Parameters
     ----------
@@ -40,7 +42,7 @@ def list_order(categories: Sequence[str], other: str | None = None) -> ListOrder
         return ListOrder.NOTHING
     if not _is_sorted(listed):
         return ListOrder.TOLD
-    return ListOrder.PERHAPS if all(map(_has_digit, listed)) else ListOrder.NOTHING
+    return ListOrder.PERHAPS if _are_codes(listed) else ListOrder.NOTHING
 
 
 def _is_sorted(listed: Sequence[str]) -> bool:
@@ -52,6 +54,15 @@ def _is_sorted(listed: Sequence[str]) -> bool:
         return False
     numbers: list[Any] = [meaning_of(category) for category in listed]
     return numbers == sorted(numbers)
+
+
+def _are_codes(listed: Sequence[str]) -> bool:
+    """True of texts with a digit each, and of letters without a gap, such as A, B, C."""
+    if all(map(_has_digit, listed)):
+        return True
+    letters = [category.casefold() for category in listed]
+    follow = all(len(letter) == 1 for letter in letters)
+    return follow and all(ord(b) - ord(a) == 1 for a, b in pairwise(letters))
 
 
 def _has_digit(category: str) -> bool:

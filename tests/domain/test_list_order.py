@@ -16,7 +16,10 @@ LISTS = {
     ("Monday", "Tuesday", "Wednesday"): ListOrder.NOTHING,  # sorted by chance
     ("Monday", "Tuesday", "Wednesday", "Thursday"): ListOrder.TOLD,
     ("C", "B", "A"): ListOrder.TOLD,  # turned round, so that it is no sorted list
-    ("A", "B", "C"): ListOrder.NOTHING,
+    ("A", "B", "C"): ListOrder.PERHAPS,
+    ("a", "B", "c", "D"): ListOrder.PERHAPS,
+    ("A", "C", "G", "T"): ListOrder.NOTHING,
+    ("a", "b", "cc"): ListOrder.NOTHING,
     ("bad", "Good", "medium"): ListOrder.NOTHING,
     ("B", "a", "c"): ListOrder.NOTHING,  # as bytes are sorted
     ("A11", "A12", "A13"): ListOrder.PERHAPS,
