@@ -277,8 +277,9 @@ class CategoricalFeature(Declaration):
     name : str
         Name of the column.
     categories : tuple of str
-        Every category that has a meaning. Numbers and booleans are turned into text. They
-        must differ in meaning: 1, "1", "01", " 1" and True are the same category.
+        Every category that has a meaning, in their natural order where they have one (see
+        `dpforest.domain.list_order`). Numbers and booleans are turned into text. They must
+        differ in meaning: 1, "1", "01", " 1" and True are the same category.
     other : str, optional
         The category that stands for every value not listed. Without one, a code of its
         own is reserved for them.
