@@ -136,7 +136,7 @@ class DomainEncoder:
 
     @property
     def listed(self) -> tuple[ListOrder, ...]:
-        """What each feature's list of categories says of their order; nothing of a number."""
+        """Word of each feature's list of categories on their order; nothing of a number."""
         return tuple(map(_listed_order, self.domain.features))
 
     @property

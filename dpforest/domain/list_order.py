@@ -1,4 +1,4 @@
-"""What a list of categories says of their order, from the way that it is written alone.
+"""Order that a list of categories tells, by the way that it is written alone.
 
 Somebody who writes low, medium, high puts neighbours beside each other. A list that a program, or
 somebody in a hurry, has sorted says less: codes often go up with what they stand for, words do
@@ -17,7 +17,7 @@ from dpforest.domain.values import is_number_text, meaning_of
 
 
 class ListOrder(IntEnum):
-    """What a list says: of two splits, so many part it in two runs of neighbours."""
+    """Word of a list on its order: of two splits, so many part it in two runs of neighbours."""
 
     NOTHING = 0
     PERHAPS = 1

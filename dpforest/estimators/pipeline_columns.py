@@ -110,7 +110,7 @@ def _selections(estimator: Any) -> Iterator[_Selection]:
 
 
 def _first(step: Any) -> Any:
-    """What is fitted to a step's columns: itself, its first step, or the one estimator it holds."""
+    """Estimator fitted to a step's columns: itself, its first step, or the one that it holds."""
     while not is_of(step, SharedBudget):
         held, row = read(step, "estimator"), around_row(type(step))
         if inner := _working(_steps(step)):

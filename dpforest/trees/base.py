@@ -92,7 +92,7 @@ class TableFacts:
 
     @property
     def list_orders(self) -> NDArray[np.uint8]:
-        """What lists of categories say of their order, as `ListOrder`, shape (D,)."""
+        """Word of lists of categories on their order, as `ListOrder`, shape (D,)."""
         return np.array(self.listed or np.zeros(self.n_features), dtype=np.uint8)
 
     def listed_codes(self, feature: int) -> int:
