@@ -18,7 +18,7 @@ from sklearn import get_config
 
 from dpforest.domain.domain import Domain
 from dpforest.estimators.pipeline_rows import around_row
-from dpforest.estimators.sharing import SharedBudget
+from dpforest.estimators.sharing import SharedBudget, has_own_fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,8 @@ class _Selection:
         Of the selection, and of what comes after it.
     least, most : int
         Columns that it may leave.
+    by_mean : bool
+        Whether it leaves out what is below the mean: something, as a rule.
     keeps_names : bool
         Whether it hands on a frame.
     """
@@ -43,6 +45,7 @@ class _Selection:
     wanted: Domain
     least: int
     most: int
+    by_mean: bool
     keeps_names: bool
 
     def refused(self, names: tuple[str, ...] | None) -> str:
@@ -51,13 +54,13 @@ class _Selection:
         by_name = self.keeps_names and names == self.declared.feature_names
         by_place = not self.keeps_names or names == ()
         others = set(self.wanted.feature_names) - set(self.declared.feature_names)
-        if by_name and others:
-            return "none but its own columns"
+        if by_name and others and (len(others) < needed or needed < self.least):
+            return "none but its own columns"  # a frame without any of the names is read by place
         if needed > self.most:
             return f"{self.most} columns at most"
         if by_place and needed < self.least:
             return f"{self.least} columns"
-        return "columns out" if self.least < needed == n_columns else ""
+        return "columns out" if self.by_mean and self.least < needed == n_columns else ""
 
     @property
     def is_open(self) -> bool:
@@ -105,8 +108,8 @@ def _selections(estimator: Any) -> Iterator[_Selection]:
             continue
         declared, wanted = _domain_of(read(step, "estimator")), _domain_of(_first(following))
         if declared is not None and wanted is not None and read(step, "prefit") is not True:
-            left = _left_by(step, declared.n_features)
-            yield _Selection(name, after, declared, wanted, *left, _keeps_names(step))
+            left, by_mean = _left_by(step, declared.n_features), _goes_by_mean(step)
+            yield _Selection(name, after, declared, wanted, *left, by_mean, _keeps_names(step))
 
 
 def _first(step: Any) -> Any:
@@ -123,8 +126,9 @@ def _first(step: Any) -> Any:
 
 
 def _domain_of(estimator: Any) -> Domain | None:
-    """The domain that a private estimator declares."""
-    domain = read(estimator, "domain") if is_of(estimator, SharedBudget) else None
+    """The domain that a private estimator declares, if no ``fit`` of its own may change it."""
+    is_known = is_of(estimator, SharedBudget) and not has_own_fit(estimator)
+    domain = read(estimator, "domain") if is_known else None
     return domain if is_of(domain, Domain) else None
 
 
@@ -140,6 +144,12 @@ def _left_by(selector: Any, n_columns: int) -> tuple[int, int]:
     takes_all = is_of(threshold, Real) and threshold <= 0
     own = read(selector, "importance_getter") in ("auto", "feature_importances_")
     return (most if takes_all and own else 0), most
+
+
+def _goes_by_mean(selector: Any) -> bool:
+    """True of the threshold that leaves all only where features are all alike."""
+    threshold = read(selector, "threshold")
+    return threshold is None or (is_of(threshold, str) and threshold == "mean")
 
 
 def reordered_by(estimator: Any, domain: Domain) -> str:

@@ -41,7 +41,7 @@ from dpforest.estimators.pipeline_rows import (
     around_row,
     row_of,
 )
-from dpforest.estimators.sharing import SharedBudget, is_ours
+from dpforest.estimators.sharing import SharedBudget, has_own_fit
 from dpforest.exceptions import ParameterTypeError, kind_of
 
 #: Methods in which an estimator fits what it holds.
@@ -135,7 +135,7 @@ def surroundings(fitted: Any) -> Surroundings:
     """
     unpaid: list[str] = []
     cautions: list[str] = []
-    if _has_own_fit(fitted):
+    if has_own_fit(fitted):
         cautions.append(NOT_KNOWN_AROUND.format(type(fitted).__name__))
     busy: set[int] = set()
     seen: set[int] = set()
@@ -170,14 +170,6 @@ def holders_around() -> Iterator[Any]:
 
 
 # -- from the call stack ---------------------------------------------------------------------------
-
-
-def _has_own_fit(private: Any) -> bool:
-    """True if the class of a private estimator is somebody else's, with a ``fit`` of its own.
-
-    It sees the records before ours does, and may hand others on.
-    """
-    return not is_ours(next(kind for kind in type(private).__mro__ if "fit" in vars(kind)))
 
 
 def _fitting(frame: FrameType) -> Any:
@@ -236,7 +228,7 @@ def _sort_own(owner: Any, unpaid: list[str], cautions: list[str]) -> None:
 
 def _said_of(estimator: Any, place: str) -> Iterator[str]:
     """Everything to be said of an estimator and of what it holds."""
-    if is_of(estimator, SharedBudget) and _has_own_fit(estimator):
+    if is_of(estimator, SharedBudget) and has_own_fit(estimator):
         yield f"{_where(estimator, place)}: {NOT_KNOWN}"
     if not _may_learn(estimator):
         return

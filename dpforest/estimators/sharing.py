@@ -34,6 +34,14 @@ def is_ours(kind: type) -> bool:
     return type(module) is str and module.partition(".")[0] == "dpforest"
 
 
+def has_own_fit(private: Any) -> bool:
+    """True if the class of a private estimator is somebody else's, with a ``fit`` of its own.
+
+    It sees the records before ours does, and may hand others on.
+    """
+    return not is_ours(next(kind for kind in type(private).__mro__ if "fit" in vars(kind)))
+
+
 class SharedBudget(BaseEstimator):
     """Base of estimators whose clones, copies and pickles hold one budget between them."""
 

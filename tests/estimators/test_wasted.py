@@ -316,6 +316,39 @@ def test_a_selection_with_names_leaves_features_of_its_own(after, match, account
         refused(accountant, match, outer.fit, X, y)
 
 
+def test_names_that_no_column_has_are_features_by_their_places(accountant):
+    X, y = frame("pandas", ("a", "b")), (table()[1] == "yes").astype(int)
+    step = SelectFromModel(forest(accountant, CODES), max_features=1, **ALL)
+    outer = selected(accountant, after=OTHER, step=step.set_output(transform="pandas"))
+    assert outer.fit(X, y).score(X, y) > 0.4
+
+
+@pytest.mark.parametrize("threshold", [1e-300, "median", "0.01*mean"])
+def test_a_threshold_that_may_leave_all_is_paid_for(threshold, accountant):
+    outer = selected(accountant, threshold=threshold)
+    assert unfit_selection(outer) == ""
+    assert "is known once it was paid for" in "".join(check_pipeline(outer))
+
+
+class Declaring(PrivateForestClassifier):
+    """Declares what is left."""
+
+    def fit(self, X, y):
+        features = {name: (0, 9) for name in X.columns}
+        self.domain = Domain(features=features, classes=[0, 1], approximate_rows=N)
+        return super().fit(X, y)
+
+
+def test_a_class_whose_fit_declares_what_is_left_is_not_refused(accountant):
+    X, y = frame("pandas", ("a", "b")), (table()[1] == "yes").astype(int)
+    step = SelectFromModel(forest(accountant, CODES), max_features=1, **ALL)
+    step.set_output(transform="pandas")
+    declaring = Declaring(epsilon=1, domain=CODES, accountant=accountant, random_state=1)
+    outer = make_pipeline(step, declaring)
+    assert outer.fit(X, y).score(X, y) > 0.4
+    assert not any("'selectfrommodel'" in said for said in check_pipeline(outer))
+
+
 def test_what_nobody_declares_is_not_refused():
     forests = [PrivateForestClassifier(epsilon=1) for _ in range(2)]
     assert unfit_selection(make_pipeline(SelectFromModel(forests[0]), forests[1])) == ""
