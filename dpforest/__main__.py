@@ -17,7 +17,7 @@ from dpforest.command_line.running import run_command
 from dpforest.exceptions import DPForestError
 from dpforest.ledger.command_line import add_ledger_parser
 from dpforest.ledger.command_line import run as run_ledger
-from dpforest.writing import open_standard_streams, print_notice
+from dpforest.writing import open_standard_streams, print_notice, print_result
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,21 +37,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         open_standard_streams()
         _write_every_character()
     chosen = _parser().parse_args(arguments)
-    if chosen.command == "version":
-        print(__version__)
-        return 0
-    if chosen.command == "ledger":
-        try:
-            return run_ledger(chosen)
-        except BrokenPipeError:
-            return BROKEN_PIPE
-    if chosen.command != "demo":
+    if chosen.command not in ("version", "ledger", "demo"):
         return run_command(chosen)
     try:
-        _demo(chosen)
+        return _run_own(chosen)
+    except BrokenPipeError:
+        return BROKEN_PIPE
     except DPForestError as refusal:
         print_notice(f"dpforest: {refusal}")
         return 2
+
+
+def _run_own(chosen: argparse.Namespace) -> int:
+    """Run a command that is none of those on a domain, a table and a model."""
+    if chosen.command == "ledger":
+        return run_ledger(chosen)
+    if chosen.command == "version":
+        print_result(__version__)
+    else:
+        _demo(chosen)
     return 0
 
 

@@ -152,7 +152,7 @@ def test_without_stderr_nothing_but_results_is_on_stdout(here):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is full")
 @pytest.mark.parametrize("words", [
     "predict forest/model.json stays.csv", "explain forest/model.json",
-    "report verify forest/report.json",
+    "report verify forest/report.json", "version",
 ])  # fmt: skip
 def test_a_full_disk_below_stdout_is_no_fault_of_dpforest(here, words):
     run = shell(words, "> /dev/full")
