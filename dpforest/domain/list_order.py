@@ -35,7 +35,7 @@ def list_order(categories: Sequence[str], other: str | None = None) -> ListOrder
     ----------
     categories : sequence of str
     other : str, optional
-        The one that stands for all values not listed: it has no place among the others.
+        The one that stands for all values not listed: wherever it is written, it says nothing.
     """
     listed = [category for category in categories if category != other]
     if len(listed) < 3:

@@ -40,11 +40,17 @@ def test_a_list_says_so_much(categories, expected):
     assert list_order(categories) is expected
 
 
-def test_the_category_of_all_others_has_no_place():
+def test_the_category_of_all_others_says_nothing():
     colours = ("blue", "red", "yellow", "else")
     assert list_order(colours) is ListOrder.TOLD
     assert list_order(colours, other="else") is ListOrder.NOTHING
     assert list_order(("small", "large", "else"), other="else") is ListOrder.NOTHING
+
+
+def test_the_category_of_all_others_has_the_place_where_it_is_written():
+    sizes = {"categories": ["small", "medium", "large", "else"], "other": "else", "missing": True}
+    domain = Domain(features={"size": sizes}, classes=["no", "yes"])
+    assert table_facts(DomainEncoder(domain), None).listed_codes(0) == 4
 
 
 def test_facts_say_it_of_each_feature():
