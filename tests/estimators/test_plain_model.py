@@ -192,10 +192,11 @@ def test_the_reader_in_javascript_runs_here(readers, use_learners, predictions):
     # Without Node all other tests compare the reader in Python alone.
     if readers.node() is None:
         pytest.skip(f"no Node {readers.OLDEST_NODE} or later: the reader in JavaScript is not run")
-    # Of one model: of one in ten the exponentials of the two differ in a last digit.
     forest = fitted(PrivateForestRegressor, "one_shot", use_learners, 0, target=(-1.0, 4.0))
     in_python, in_javascript = predictions(forest.to_plain(), X[:3])
-    assert np.array_equal(in_javascript, in_python) and in_javascript.shape == (3,)
+    assert in_javascript.shape == (3,)
+    # Of one model in ten the exponentials of the two differ in a last digit.
+    np.testing.assert_array_max_ulp(in_javascript, in_python, maxulp=2)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -227,7 +227,9 @@ def test_rules_offer_declared_values_alone():
     facts = table_facts(DomainEncoder(DOMAIN), ROWS)
     directions = draw_directions(facts, 200, 32, 100, 0.5, SeededSource(5)).members
     singles = [d for d in directions if len(d.features) == 1]
-    assert [d.features[0] for d in singles] == [0, 1, 1, 1, 1, 1, 3, 4]
+    # Five values of the second feature, and its list, which tells an order.
+    assert [d.features[0] for d in singles] == [0, 1, 1, 1, 1, 1, 1, 3, 4]
+    assert [d.thresholds.size for d in singles[1:7]] == [1] * 6
     for direction in directions:
         for feature, table in zip(direction.features, direction.tables, strict=True):
             if UNKNOWN[feature] >= 0:
