@@ -7,6 +7,9 @@
 # made once and again when pyproject.toml or the constraints change.
 
 SHELL := /bin/sh
+# The FFT of scipy 1.18 keeps threads that a fork waits for, now and then for ever, and tests fork.
+# With one thread it keeps none.
+export DUCC0_NUM_THREADS := 1
 PYTHON ?=
 VENV := .venv
 NEWEST := .venv-newest
