@@ -17,7 +17,7 @@ from dpforest.command_line.running import run_command
 from dpforest.exceptions import DPForestError
 from dpforest.ledger.command_line import add_ledger_parser
 from dpforest.ledger.command_line import run as run_ledger
-from dpforest.writing import open_standard_streams, print_notice, print_result
+from dpforest.standard_streams import open_standard_streams, print_notice, print_result
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

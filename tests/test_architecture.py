@@ -32,6 +32,7 @@ LAYERS = {
     "checks": 1,
     "searches": 1,
     "signatures": 1,
+    "standard_streams": 1,
     "writing": 2,
     "domain": 2,
     "accounting": 2,

@@ -10,7 +10,7 @@ from dpforest.command_line.answers import Answer, AuditOutcome
 from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE
 from dpforest.command_line.forests import declared_domain, forest_of
 from dpforest.exceptions import FewRecordsWarning, RepeatedFitWarning, WeakSignalWarning
-from dpforest.writing import print_notice
+from dpforest.standard_streams import print_notice
 
 
 def run_audit(chosen: argparse.Namespace) -> Answer:

@@ -36,8 +36,9 @@ from dpforest.exceptions import (
     StreamError,
     raise_alone,
 )
+from dpforest.standard_streams import print_notice
 from dpforest.strict_json import read_object
-from dpforest.writing import check_new, print_notice, write_text
+from dpforest.writing import check_new, write_text
 
 #: What `confirm` still needs.
 _SOURCES_WORDS = (

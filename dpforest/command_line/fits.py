@@ -40,10 +40,10 @@ from dpforest.estimators.forecast_range import Range
 from dpforest.exceptions import DPForestError, MissingExtraError, UnreadableColumnsWarning
 from dpforest.ledger.command_line import exit_code
 from dpforest.report.header import ReportHeader
+from dpforest.standard_streams import print_notice
 from dpforest.writing import (
     check_new,
     check_writable,
-    print_notice,
     rescue,
     write_text,
 )

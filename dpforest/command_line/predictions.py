@@ -26,7 +26,8 @@ from dpforest.command_line.tables import Features, files_of, unlabelled
 from dpforest.domain.domain import Domain
 from dpforest.estimators.classifier import sorted_classes
 from dpforest.exceptions import ParameterError, raise_alone
-from dpforest.writing import check_new, new_file, writing_to_stdout
+from dpforest.standard_streams import writing_to_stdout
+from dpforest.writing import check_new, new_file
 
 #: Name of the column of what is predicted.
 _PREDICTION = "prediction"

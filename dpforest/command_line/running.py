@@ -22,7 +22,7 @@ from dpforest import exceptions
 from dpforest.command_line.exit_codes import BROKEN_PIPE, FAULT, INTERRUPTED, NOT_ALL_WRITTEN
 from dpforest.command_line.interrupts import Interrupted
 from dpforest.ledger.command_line import exit_code
-from dpforest.writing import print_notice, print_result
+from dpforest.standard_streams import print_notice, print_result
 
 if TYPE_CHECKING:
     from dpforest.command_line.answers import Answer

@@ -21,7 +21,7 @@ from dpforest.exceptions import (
     LedgerFrozen,
     LedgerUnreachable,
 )
-from dpforest.writing import print_notice, print_result
+from dpforest.standard_streams import print_notice, print_result
 
 BAD_INPUT, NO_BUDGET, NO_APPROVAL, NOT_SOUND, NOT_REACHED = 2, 3, 4, 5, 6
 #: Exit codes, by what was raised; anything else of dpforest's own is bad input.

@@ -36,7 +36,8 @@ from dpforest.ledger.places import LOG_ENDINGS
 from dpforest.ledger.status import DataSetStatus, RequestStatus, ReserveStatus
 from dpforest.ledger.words import several
 from dpforest.signatures import Signer
-from dpforest.writing import check_new, new_place, print_notice, write_text
+from dpforest.standard_streams import print_notice
+from dpforest.writing import check_new, new_place, write_text
 
 
 @dataclass(frozen=True)
