@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -149,7 +148,7 @@ class PrivateEstimator(ModelUses, SharedBudget):
         """Parameters for the report: the seed itself, the domain and the accountant stay out."""
         hidden = ("domain", "accountant", "random_state")
         # Those of ours: a class of somebody else's may take others, and fewer.
-        names = inspect.signature(self._ours().__init__).parameters.keys() - {"self", *hidden}
+        names = self._ours()._parameter_names().difference(hidden)
         return {name: getattr(self, name) for name in sorted(names)}
 
     def __sklearn_is_fitted__(self) -> bool:

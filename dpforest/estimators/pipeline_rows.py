@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from dpforest.estimators.sharing import package_of
+
 RECORDS = "learns from the records"
 LABELS = "learns from the records and labels"
 #: For a class of which neither a row nor a tag says anything.
@@ -254,9 +256,13 @@ def around_row(kind: type) -> PipelineRow | None:
     return next((AROUND[name] for name in names if name in AROUND), None)
 
 
+def is_search(kind: type) -> bool:
+    """True of a search of scikit-learn's own, which tries candidates of one estimator."""
+    return _is_sklearns(kind) and AROUND.get(kind.__name__) is _SEARCH
+
+
 def _is_sklearns(kind: type) -> bool:
-    module = kind.__module__  # whatever a class wrote there, or nothing
-    return type(module) is str and module.partition(".")[0] == "sklearn"
+    return package_of(kind) == "sklearn"
 
 
 def _said_by_tags(estimator: Any) -> str:

@@ -6,6 +6,7 @@ Copies are listed together.
 from __future__ import annotations
 
 import copy
+import inspect
 import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self
@@ -28,10 +29,15 @@ _OTHER_VERSION = (
 _NEVER_COPIED = frozenset({"accountant", "accountant_", "_scope"})
 
 
+def package_of(kind: type) -> str:
+    """Package that a class says it is of; empty where it says nothing that is a name."""
+    module = kind.__module__  # whatever a class wrote there, or nothing
+    return module.partition(".")[0] if type(module) is str else ""
+
+
 def is_ours(kind: type) -> bool:
     """True if a class is dpforest's, and none that somebody made of it."""
-    module = kind.__module__  # whatever a class wrote there, or nothing
-    return type(module) is str and module.partition(".")[0] == "dpforest"
+    return package_of(kind) == "dpforest"
 
 
 def has_own_fit(private: Any) -> bool:
@@ -62,6 +68,11 @@ class SharedBudget(BaseEstimator):
         """
         kinds = (kind for kind in cls.__mro__ if issubclass(kind, SharedBudget))
         return next(kind for kind in kinds if is_ours(kind))
+
+    @classmethod
+    def _parameter_names(cls) -> set[str]:
+        """Names of what the class is made with."""
+        return set(inspect.signature(cls).parameters)
 
     def _own_lineage(self) -> str:
         """Name shared by an object and its clones, under which their fits are listed."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 from collections.abc import Iterator
@@ -119,7 +118,7 @@ def restored(cls: type[Model], content: dict[str, Any]) -> Model:
             f"the stored model is a {content.get('estimator')!r}, not a {cls.__name__}. "
             "Call from_json of that class."
         )
-    if not _parameters_of(ours._ours()) <= _parameters_of(cls):
+    if not ours._ours()._parameter_names() <= ours._parameter_names():
         raise ModelFormatError(
             f"{cls.__name__} lacks parameters of {ours._ours().__name__}, of which the stored "
             "model is. Read it with load_model."
@@ -133,11 +132,6 @@ def restored(cls: type[Model], content: dict[str, Any]) -> Model:
             f"the stored model is damaged ({type(error).__name__} while reading it). "
             "Store it again."
         ) from None
-
-
-def _parameters_of(kind: type) -> set[str]:
-    """Names of what a class is made with."""
-    return set(inspect.signature(kind).parameters)
 
 
 def read_stored(source: str | Path) -> dict[str, Any]:

@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from dpforest.estimators.pipeline_rows import is_search
 from dpforest.estimators.pipelines import fitting_now
+from dpforest.estimators.sharing import package_of
 from dpforest.exceptions import Described, ParameterError
 
 _THRESHOLDS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
-#: What may stand between: the classes that these predict are those of what they fit last.
-_SEARCHES = (
-    *("GridSearchCV", "RandomizedSearchCV"),
-    *("HalvingGridSearchCV", "HalvingRandomSearchCV"),
-)
 
 
 def refuse_idle_threshold(labels: Sequence[Any]) -> None:
@@ -61,10 +58,11 @@ def _thresholds_around() -> Iterator[Any]:
     """
     for frame, owner in fitting_now():
         kind = type(owner)
-        name = kind.__name__ if str(kind.__module__).startswith("sklearn.") else ""
+        name = kind.__name__ if package_of(kind) == "sklearn" else ""
         if name in _THRESHOLDS:
             yield owner
-        elif name not in _SEARCHES and (name != "Pipeline" or frame.f_code.co_name != "fit"):
+        # The classes that a search predicts are those of what it fits last.
+        elif not is_search(kind) and (name != "Pipeline" or frame.f_code.co_name != "fit"):
             return
 
 
