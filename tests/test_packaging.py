@@ -117,8 +117,12 @@ def test_every_place_that_states_the_version_states_the_same():
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [version]
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    headings = re.findall(r"^## (\S+)", changes, re.MULTILINE)
-    assert headings[:2] == ["Unreleased", version]
+    headings = re.findall(r"^## (\S+) ?(.*)$", changes, re.MULTILINE)
+    if headings[0][0] == "Unreleased":
+        # Before a section without a date it would be a second one of what nobody has.
+        headings = headings[1:]
+        assert re.search(r"\d{4}-\d{2}-\d{2}", headings[0][1])
+    assert headings[0][0] == version
 
 
 def test_a_release_has_a_date_in_both_places_or_in_none():
