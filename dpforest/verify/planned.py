@@ -22,7 +22,7 @@ from dpforest.ledger.amounts import cap_in_units, to_units
 from dpforest.ledger.pricing import FitPrice
 from dpforest.report.record import LedgerPlace
 from dpforest.report.report import PrivacyReport
-from dpforest.report.versions import NOT_INSTALLED, library_versions
+from dpforest.report.versions import CODE, NOT_INSTALLED, UNKNOWN, library_versions
 from dpforest.trees.base import MEDIAN_ROLE
 from dpforest.verify.contents import differences
 from dpforest.verify.replan import Remade, remade_plan
@@ -52,6 +52,14 @@ def plan_problems(record: PrivacyReport) -> Said:
         return [], [], ["the plan (made by another version of dpforest)"]
     if not _planned_by_same_means(record):
         return [], [], ["the plan (its conversions are of other means)"]
+    said = _compared_with_remade(record)
+    if said[0] and not _made_by_this_code(record):
+        # Between releases a version stays while its code changes, and what it plans with it.
+        return [], [], ["the plan (made by other code of dpforest, and this makes another)"]
+    return said
+
+
+def _compared_with_remade(record: PrivacyReport) -> Said:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         remade = remade_plan(record)
@@ -65,6 +73,12 @@ def plan_problems(record: PrivacyReport) -> Said:
         problems += _charged_for(record, remade)
         problems = problems or list(_requested(record, remade.requests(record)))
         return problems, ["plan and settings"], [_COUNTED] if _waits(remade.plan) else []
+
+
+def _made_by_this_code(record: PrivacyReport) -> bool:
+    """True if a report says so: earlier ones, and those of code without a source, do not."""
+    this = library_versions()[CODE]
+    return this != UNKNOWN and record.versions.get(CODE) == this
 
 
 def _planned_by_same_means(record: PrivacyReport) -> bool:

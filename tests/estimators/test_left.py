@@ -23,7 +23,13 @@ from dpforest import (
 )
 from dpforest.exceptions import ModelFormatError, ReportError
 from dpforest.report.making import report_digest
-from dpforest.report.versions import NOT_INSTALLED, library_versions
+from dpforest.report.versions import (
+    CODE,
+    NOT_INSTALLED,
+    UNKNOWN,
+    code_digest,
+    library_versions,
+)
 
 FILES = Path(__file__).parent / "left"
 #: What that release predicted for two records.
@@ -104,6 +110,29 @@ def with_its_digest(data):
 def test_a_report_names_the_version_of_the_code_that_runs():
     """Whatever an installer noted when it laid a link to the code."""
     assert library_versions()["dpforest"] == dpforest.__version__
+
+
+def test_a_report_names_the_code_that_runs():
+    """Every file of it counts, by its place and its text, but for ends of lines."""
+    assert library_versions()[CODE] == code_digest(Path(dpforest.__file__).parent) != UNKNOWN
+
+
+def test_the_digest_of_code_is_of_names_and_texts(tmp_path):
+    (tmp_path / "in").mkdir()
+    one, other = tmp_path / "a.py", tmp_path / "in" / "b.py"
+    digests = {code_digest(tmp_path)}
+    assert digests == {UNKNOWN}
+    for place, text in [(one, b""), (other, b"x"), (one, b"x\n"), (other, b""), (other, b"x\ny")]:
+        place.write_bytes(text)
+        assert code_digest(tmp_path) not in digests
+        digests.add(code_digest(tmp_path))
+    one.write_bytes(b"x\r\n")
+    (tmp_path / "in" / "b.txt").write_bytes(b"other")
+    assert code_digest(tmp_path) in digests
+    one.rename(tmp_path / "c.py")
+    assert code_digest(tmp_path) not in digests
+    (tmp_path / "d.py").mkdir()  # what cannot be read ends no fit
+    assert code_digest(tmp_path) == UNKNOWN
 
 
 @pytest.mark.parametrize("note", [None, "Name: numba\n"])

@@ -22,6 +22,8 @@ from dpforest.estimators.base import PrivateEstimator
 from dpforest.exceptions import ModelFormatError, NewerReportError
 from dpforest.report.digests import digest_of
 from dpforest.report.odds import best_guess
+from dpforest.report.versions import CODE, UNKNOWN, library_versions
+from dpforest.verify import planned
 from dpforest.verify.replan import estimator_of
 from dpforest.verify.report import OF_THE_MODEL
 
@@ -526,6 +528,37 @@ def test_plans_of_other_versions_are_not_judged(fitted):
     found = verify_report(model.privacy_report(), model)
     assert "plan and settings" not in found.held
     assert any("another version of dpforest" in text for text in found.taken_at_its_word)
+
+
+@pytest.mark.parametrize("code", [None, "0123456789abcdef", UNKNOWN])
+def test_another_plan_by_other_code_of_the_same_version_is_no_contradiction(fitted, code):
+    """Main keeps its version between releases, and a copy of somebody's own keeps it, too."""
+    data = json.loads(fitted("multinomial").privacy_report().to_json())
+    data["versions"] = {k: v for k, v in data["versions"].items() if k != CODE or code is not None}
+    data["versions"] |= {CODE: code} if code is not None else {}
+    # The same plan is shown by whatever code it was made.
+    assert "plan and settings" in verify_report(forged(data)).held
+    data["plan"]["trees"] = "4"
+    found = verify_report(forged(data))
+    assert "plan and settings" not in found.held
+    assert any("made by other code of dpforest" in text for text in found.taken_at_its_word)
+
+
+def test_another_plan_by_this_code_is_a_contradiction(fitted):
+    data = json.loads(fitted("multinomial").privacy_report().to_json())
+    assert data["versions"][CODE] == library_versions()[CODE]
+    data["plan"]["trees"] = "4"
+    with pytest.raises(ReportError, match="its plan is not the one"):
+        verify_report(forged(data))
+
+
+def test_what_code_without_a_source_planned_is_never_called_false(fitted, monkeypatch):
+    data = json.loads(fitted("multinomial").privacy_report().to_json())
+    data["versions"][CODE] = UNKNOWN
+    data["plan"]["trees"] = "4"
+    monkeypatch.setattr(planned, "library_versions", lambda: library_versions() | {CODE: UNKNOWN})
+    found = verify_report(forged(data))
+    assert any("made by other code of dpforest" in text for text in found.taken_at_its_word)
 
 
 @pytest.mark.parametrize("place", [dpforest, dpforest.dask], ids=["dpforest", "dask"])
