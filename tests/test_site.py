@@ -141,7 +141,7 @@ def test_versions_of_stored_files_are_those_of_the_code():
     from dpforest.command_line import answers
     from dpforest.domain import files
     from dpforest.estimators import earlier, storage
-    from dpforest.ledger import entries, exporting
+    from dpforest.ledger import exporting, plan_files
     from dpforest.plain import reader
     from dpforest.report import record
     from dpforest.verify import signature
@@ -156,7 +156,7 @@ def test_versions_of_stored_files_are_those_of_the_code():
         (files.FORMAT, files.VERSION),
         (ledger.FORMAT, ledger.VERSION),
         (exporting.FORMAT, exporting.VERSION),
-        (entries.PLAN_FORMAT, entries.PLAN_VERSION),
+        (plan_files.PLAN_FORMAT, plan_files.PLAN_VERSION),
         (answers.FORMAT, answers.VERSION),
     ]
     assert rows[0][2].strip() == ", ".join(map(str, earlier.EARLIER))

@@ -11,18 +11,20 @@ from dpforest.lazy import lazy_names
 
 if TYPE_CHECKING:
     from dpforest.ledger.amounts import UNITS, fraction_of, to_units
-    from dpforest.ledger.entries import Charge, Entry, Kind, Part, Repeated
+    from dpforest.ledger.bodies import Kind
+    from dpforest.ledger.entries import Entry
     from dpforest.ledger.ledger import BudgetLedger
+    from dpforest.ledger.plan_files import Charge, Part, Repeated
     from dpforest.signatures import Signer
 
 _HOMES = {
     "UNITS": "dpforest.ledger.amounts",
     "BudgetLedger": "dpforest.ledger.ledger",
-    "Charge": "dpforest.ledger.entries",
+    "Charge": "dpforest.ledger.plan_files",
     "Entry": "dpforest.ledger.entries",
-    "Kind": "dpforest.ledger.entries",
-    "Part": "dpforest.ledger.entries",
-    "Repeated": "dpforest.ledger.entries",
+    "Kind": "dpforest.ledger.bodies",
+    "Part": "dpforest.ledger.plan_files",
+    "Repeated": "dpforest.ledger.plan_files",
     "Signer": "dpforest.signatures",
     "fraction_of": "dpforest.ledger.amounts",
     "to_units": "dpforest.ledger.amounts",

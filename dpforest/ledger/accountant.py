@@ -31,19 +31,13 @@ from dpforest.exceptions import (
     kind_of,
 )
 from dpforest.ledger.amounts import fraction_of
+from dpforest.ledger.bodies import Body, OpenBody, SettleBody, StartBody, VoidBody
 from dpforest.ledger.ceilings import LedgerCeiling, Reservation
 from dpforest.ledger.charges import OTHER_DOMAIN, loss_of, other_unit
-from dpforest.ledger.entries import (
-    Body,
-    Charge,
-    Entry,
-    OpenBody,
-    SettleBody,
-    StartBody,
-    VoidBody,
-)
+from dpforest.ledger.entries import Entry
 from dpforest.ledger.facts import domain_digest
 from dpforest.ledger.guarantee_marks import settled_mark
+from dpforest.ledger.plan_files import Charge
 from dpforest.ledger.pricing import FitPrice, charge_of
 from dpforest.ledger.state import DataSetState
 from dpforest.ledger.status import DataSetStatus

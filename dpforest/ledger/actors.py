@@ -6,7 +6,8 @@ Held by tests/ledger/test_rules.py.
 from __future__ import annotations
 
 from dpforest.exceptions import LedgerFrozen, ParameterError
-from dpforest.ledger.entries import Entry, Kind
+from dpforest.ledger.bodies import Kind
+from dpforest.ledger.entries import Entry
 from dpforest.ledger.state import DataSetState
 
 #: Kinds that only owners write, and those that a frozen data set takes.

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from dpforest.exceptions import ApprovalMissing, ParameterError
 from dpforest.ledger.actors import check_owner
+from dpforest.ledger.bodies import ApproveBody, RequestBody, ReserveBody, RevokeBody
 from dpforest.ledger.charges import check_charge
-from dpforest.ledger.entries import ApproveBody, Charge, Entry, RequestBody, ReserveBody, RevokeBody
+from dpforest.ledger.entries import Entry
+from dpforest.ledger.plan_files import Charge
 from dpforest.ledger.state import DataSetState, Pending, put
 from dpforest.ledger.words import BY_THE_SAME, several
 from dpforest.report.digests import digest_of

@@ -17,19 +17,13 @@ from typing import Any
 from dpforest.accounting.rationals import parse_finite
 from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.ledger.amounts import to_units
+from dpforest.ledger.bodies import ImportMark, ReserveBody, SettleBody, StartBody
 from dpforest.ledger.chain import Chain
-from dpforest.ledger.entries import (
-    Charge,
-    Entry,
-    ImportMark,
-    ReserveBody,
-    SettleBody,
-    StartBody,
-    is_id,
-    is_name,
-)
+from dpforest.ledger.entries import Entry
 from dpforest.ledger.exporting import FORMAT, LIMITS, Export, export_of
+from dpforest.ledger.fields import is_id, is_name
 from dpforest.ledger.guarantee_marks import all_marked, import_mark, mark_of
+from dpforest.ledger.plan_files import Charge
 from dpforest.report.carried import report_text
 from dpforest.report.digests import digest_of
 from dpforest.signatures import is_hex, verifier

@@ -25,6 +25,7 @@ from pydantic import ValidationError
 
 from dpforest.checks import check_integer
 from dpforest.exceptions import LedgerUnreachable, LedgerWarning, ParameterError, ParameterTypeError
+from dpforest.ledger.bodies import Body, OpenBody, RequestBody, ReserveBody
 from dpforest.ledger.chain import (
     Chain,
     End,
@@ -37,16 +38,8 @@ from dpforest.ledger.chain import (
     row_of,
 )
 from dpforest.ledger.charges import check_known
-from dpforest.ledger.entries import (
-    Body,
-    Entry,
-    OpenBody,
-    RequestBody,
-    ReserveBody,
-    damaged,
-    is_id,
-    is_name,
-)
+from dpforest.ledger.entries import Entry, damaged
+from dpforest.ledger.fields import is_id, is_name
 from dpforest.ledger.guarantee_marks import counts_marks
 from dpforest.ledger.opening import open_store
 from dpforest.ledger.pricing import stands_alone

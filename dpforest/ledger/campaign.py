@@ -34,10 +34,11 @@ from dpforest.ledger.accountant import (
     SharedCeiling,
 )
 from dpforest.ledger.amounts import fraction_of, to_units
+from dpforest.ledger.bodies import OpenBody
 from dpforest.ledger.ceilings import Reservation
 from dpforest.ledger.charges import charged, check_charge
-from dpforest.ledger.entries import Charge, OpenBody, Part
 from dpforest.ledger.facts import is_given_in_rho
+from dpforest.ledger.plan_files import Charge, Part
 from dpforest.ledger.pricing import FitPrice, campaign_epsilon, charge_of, lines_of, repeated
 from dpforest.ledger.state import DataSetState
 from dpforest.ledger.words import BY_THE_SAME, several

@@ -24,16 +24,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpforest.exceptions import LedgerUnreachable
-from dpforest.ledger.entries import (
-    BODIES,
-    VERSION,
-    Body,
-    Entry,
-    Kind,
-    OpenBody,
-    damaged,
-    read_entry,
-)
+from dpforest.ledger.bodies import BODIES, VERSION, Body, Kind, OpenBody
+from dpforest.ledger.entries import Entry, damaged, read_entry
 from dpforest.ledger.rules import applied
 from dpforest.ledger.state import DataSetState, digest_of_text, read_state
 from dpforest.ledger.store import Head, Row

@@ -36,7 +36,7 @@ from dpforest.accounting.losses import Amount, PrivacyLoss
 from dpforest.accounting.rationals import parse_amount, parse_finite
 from dpforest.exceptions import BudgetExceeded, ParameterError
 from dpforest.ledger.amounts import fraction_of, to_units
-from dpforest.ledger.entries import Charge
+from dpforest.ledger.plan_files import Charge
 from dpforest.ledger.pricing import listed_amount, stands_alone
 from dpforest.ledger.state import Block, DataSetState
 

@@ -24,8 +24,9 @@ from dpforest.checks import is_same_file
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import BudgetExceeded, LedgerFrozen, ParameterError
 from dpforest.ledger.amounts import fraction_of
+from dpforest.ledger.bodies import Kind
 from dpforest.ledger.charges import charged, check_charge
-from dpforest.ledger.entries import Charge, Entry, Kind
+from dpforest.ledger.entries import Entry
 from dpforest.ledger.entry_summaries import behind_words, entry_summary
 from dpforest.ledger.exporting import read_export
 from dpforest.ledger.guarantee_marks import NOT_GUARANTEED, mark_of
@@ -33,6 +34,7 @@ from dpforest.ledger.imported_fits import imported_fit
 from dpforest.ledger.ledger import BudgetLedger
 from dpforest.ledger.opening import ledger_files, open_store
 from dpforest.ledger.places import LOG_ENDINGS
+from dpforest.ledger.plan_files import Charge
 from dpforest.ledger.status import DataSetStatus, RequestStatus, ReserveStatus
 from dpforest.ledger.words import several
 from dpforest.signatures import Signer

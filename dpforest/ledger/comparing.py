@@ -18,9 +18,9 @@ from typing import Any
 
 from dpforest.exceptions import LedgerDamaged, ParameterError
 from dpforest.ledger.attestations import Attestation, Spend, read_attestations
+from dpforest.ledger.bodies import ImportBody, Kind
 from dpforest.ledger.chain import Chain
 from dpforest.ledger.core import LedgerCore
-from dpforest.ledger.entries import ImportBody, Kind
 from dpforest.ledger.needs import (
     Verdict,
     counted,

@@ -22,13 +22,11 @@ from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.ledger.amounts import cap_in_units, fraction_of
 from dpforest.ledger.approvals import charge_digest
 from dpforest.ledger.base import LedgerBase, checked_id
-from dpforest.ledger.entries import (
+from dpforest.ledger.bodies import (
     VERSION,
     ApproveBody,
     BlockBody,
-    Charge,
     CheckpointBody,
-    Entry,
     ImportBody,
     NoteBody,
     OpenBody,
@@ -40,8 +38,10 @@ from dpforest.ledger.entries import (
     StartBody,
     VoidBody,
 )
+from dpforest.ledger.entries import Entry
 from dpforest.ledger.facts import cap_facts, domain_digest
 from dpforest.ledger.guarantee_marks import import_mark, settled_mark
+from dpforest.ledger.plan_files import Charge
 from dpforest.ledger.rules import token_digest
 from dpforest.ledger.state import DataSetState
 from dpforest.relations import relations_of

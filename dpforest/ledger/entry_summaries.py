@@ -11,10 +11,9 @@ from typing import Any
 from dpforest.accounting.figures import figure_cap, figure_charged, figure_up
 from dpforest.accounting.rationals import parse_amount
 from dpforest.ledger.amounts import fraction_of
-from dpforest.ledger.entries import (
+from dpforest.ledger.bodies import (
     BlockBody,
     CheckpointBody,
-    Entry,
     ImportBody,
     Kind,
     OpenBody,
@@ -23,6 +22,7 @@ from dpforest.ledger.entries import (
     ReserveBody,
     SettleBody,
 )
+from dpforest.ledger.entries import Entry
 from dpforest.ledger.guarantee_marks import NOT_GUARANTEED
 
 

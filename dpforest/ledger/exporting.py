@@ -16,7 +16,7 @@ from typing import Any
 
 from dpforest.exceptions import ParameterError
 from dpforest.ledger.chain import Chain, checked_chain, head_of, row_of
-from dpforest.ledger.entries import is_id
+from dpforest.ledger.fields import is_id
 from dpforest.ledger.rules import applied
 from dpforest.ledger.store import Row, Store
 from dpforest.report.digests import canonical_bytes

@@ -12,7 +12,7 @@ from dpforest.checks import check_choice
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import ParameterError, ParameterTypeError
 from dpforest.ledger.amounts import cap_in_units, fraction_of
-from dpforest.ledger.entries import OpenBody
+from dpforest.ledger.bodies import OpenBody
 from dpforest.report.digests import digest_of
 
 #: Parts of a domain's entry that decide no code.

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
 
 from dpforest.checks import check_choice
-from dpforest.ledger.entries import Entry, ImportBody, ImportMark, SettleBody, SettleMark
+from dpforest.ledger.bodies import ImportBody, ImportMark, SettleBody, SettleMark
+from dpforest.ledger.entries import Entry
 from dpforest.ledger.state import DataSetState
 from dpforest.report.guarantee import Status
 

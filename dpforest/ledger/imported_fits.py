@@ -18,7 +18,7 @@ from dpforest.accounting.verify import claimed_loss, verify_composition
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import ModelFormatError, ParameterError
 from dpforest.ledger.amounts import to_units
-from dpforest.ledger.entries import OpenBody
+from dpforest.ledger.bodies import OpenBody
 from dpforest.ledger.facts import domain_digest
 from dpforest.report.carried import report_text
 from dpforest.report.guarantee import Status

@@ -14,7 +14,7 @@ from dpforest.ledger.campaign import (
     campaign_charge,
     priced_forests,
 )
-from dpforest.ledger.entries import Charge
+from dpforest.ledger.plan_files import Charge
 from dpforest.ledger.pricing import charge_of
 from dpforest.ledger.state import DataSetState
 from dpforest.ledger.taking import ReserveAccountant, check_covers, taken_up

@@ -28,8 +28,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from dpforest.ledger.attestations import Attestation, Spend, spends_of, starts_of
+from dpforest.ledger.bodies import CheckpointBody, ImportBody
 from dpforest.ledger.chain import Chain
-from dpforest.ledger.entries import CheckpointBody, ImportBody
 
 Verdict = Literal["agrees", "imported", "behind", "forked"]
 

@@ -17,7 +17,8 @@ from typing import Any
 from dpforest.accounting.figures import figure_cap, figure_charged, figure_down, figure_up
 from dpforest.accounting.rationals import parse_amount
 from dpforest.ledger.amounts import fraction_of
-from dpforest.ledger.entries import CheckpointBody, Entry, ImportBody, Kind, PolicyBody
+from dpforest.ledger.bodies import CheckpointBody, ImportBody, Kind, PolicyBody
+from dpforest.ledger.entries import Entry
 from dpforest.ledger.entry_summaries import behind_words, checkpoint_summary, policy_summary
 from dpforest.ledger.guarantee_marks import NOT_GUARANTEED, count_marks, mark_of, marks_words
 from dpforest.ledger.state import DataSetState

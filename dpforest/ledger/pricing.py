@@ -44,8 +44,8 @@ from dpforest.accounting.releases import LearnerBudget, Plan, Release, Round
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import ParameterError
 from dpforest.ledger.amounts import to_units
-from dpforest.ledger.entries import MOST_PARTS, Charge, Part, Repeated
 from dpforest.ledger.facts import domain_digest
+from dpforest.ledger.plan_files import MOST_PARTS, Charge, Part, Repeated
 from dpforest.ledger.words import checked_blocks, checked_purpose
 from dpforest.report.digests import canonical_bytes, digest_of
 

@@ -49,10 +49,10 @@ from dpforest.ledger.actors import check_owner
 from dpforest.ledger.amounts import fraction_of, to_units
 from dpforest.ledger.attestations import Attestation, Spend, read_attestations, spend_of
 from dpforest.ledger.base import ChainGrown
+from dpforest.ledger.bodies import CheckpointBody, ImportBody, Kind
 from dpforest.ledger.chain import Chain, row_of
 from dpforest.ledger.comparing import GIVE, Finding, asked_of, compared, lost_of
 from dpforest.ledger.core import LedgerCore
-from dpforest.ledger.entries import CheckpointBody, ImportBody, Kind
 from dpforest.ledger.exporting import extend, is_prefix
 from dpforest.ledger.guarantee_marks import all_marked
 from dpforest.ledger.needs import Need, counted, kept_need, need_of

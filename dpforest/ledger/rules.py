@@ -29,11 +29,9 @@ from dpforest.ledger.approvals import (
     with_owners,
     with_request,
 )
-from dpforest.ledger.charges import charged, check_charge, shifted
-from dpforest.ledger.entries import (
+from dpforest.ledger.bodies import (
     BlockBody,
     CheckpointBody,
-    Entry,
     ImportBody,
     Kind,
     NoteBody,
@@ -43,8 +41,9 @@ from dpforest.ledger.entries import (
     SettleBody,
     StartBody,
     VoidBody,
-    damaged,
 )
+from dpforest.ledger.charges import charged, check_charge, shifted
+from dpforest.ledger.entries import Entry, damaged
 from dpforest.ledger.guarantee_marks import marked
 from dpforest.ledger.state import Block, DataSetState, OpenReserve, put
 

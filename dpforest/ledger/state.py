@@ -16,18 +16,10 @@ from pydantic import ValidationError
 
 from dpforest.accounting.frozen import Frozen
 from dpforest.ledger.amounts import Units
-from dpforest.ledger.entries import (
-    Charge,
-    Count,
-    Digest,
-    Id,
-    IdOrNone,
-    Name,
-    OpenBody,
-    PublicKey,
-    Time,
-    damaged,
-)
+from dpforest.ledger.bodies import OpenBody
+from dpforest.ledger.entries import damaged
+from dpforest.ledger.fields import Count, Digest, Id, IdOrNone, Name, PublicKey, Time
+from dpforest.ledger.plan_files import Charge
 from dpforest.report.digests import canonical_bytes
 from dpforest.strict_json import parse_object
 

@@ -10,7 +10,8 @@ from dpforest.accounting.frozen import Frozen
 from dpforest.accounting.rationals import parse_amount
 from dpforest.ledger.amounts import Units, fraction_of
 from dpforest.ledger.approvals import charge_digest
-from dpforest.ledger.entries import Entry, OpenBody
+from dpforest.ledger.bodies import OpenBody
+from dpforest.ledger.entries import Entry
 from dpforest.ledger.guarantee_marks import count_marks, marks_words
 from dpforest.ledger.state import DataSetState, OpenReserve, Pending
 

@@ -30,9 +30,10 @@ from dpforest.ledger.accountant import (
     Reserve,
 )
 from dpforest.ledger.amounts import fraction_of, to_units
+from dpforest.ledger.bodies import OpenBody, ReserveBody
 from dpforest.ledger.ceilings import Reservation
 from dpforest.ledger.charges import loss_of
-from dpforest.ledger.entries import OpenBody, Part, ReserveBody
+from dpforest.ledger.plan_files import Part
 from dpforest.ledger.pricing import FitPrice, lines_of, repeated
 from dpforest.ledger.witness import ReserveSnapshot
 from dpforest.ledger.words import BY_THE_SAME, several

@@ -12,9 +12,11 @@ from fractions import Fraction
 from dpforest.accounting.figures import figure_charged
 from dpforest.accounting.rationals import exact_text
 from dpforest.ledger.amounts import fraction_of
+from dpforest.ledger.bodies import ReserveBody, SettleBody, StartBody
 from dpforest.ledger.chain import Chain
 from dpforest.ledger.charges import shifted
-from dpforest.ledger.entries import Charge, Entry, ReserveBody, SettleBody, StartBody
+from dpforest.ledger.entries import Entry
+from dpforest.ledger.plan_files import Charge
 from dpforest.ledger.rules import applied
 from dpforest.ledger.state import DataSetState
 from dpforest.report.record import LedgerPlace

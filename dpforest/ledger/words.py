@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpforest.exceptions import ParameterError, ParameterTypeError
-from dpforest.ledger.entries import is_id, is_name, is_text
+from dpforest.ledger.fields import is_id, is_name, is_text
 
 #: What else a plan follows from that has a delta, for whoever is told that it is another one.
 BY_THE_SAME = (

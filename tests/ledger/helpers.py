@@ -11,12 +11,11 @@ from dpforest import Domain
 from dpforest.accounting.certificate_record import EventRecord
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.rationals import exact_text
-from dpforest.ledger import BudgetLedger, Charge, Part, Signer, to_units
-from dpforest.ledger import entries as e
+from dpforest.ledger import BudgetLedger, Charge, Part, Signer, bodies, to_units
 from dpforest.ledger.approvals import charge_digest
 from dpforest.ledger.chain import End, Statement, linked
-from dpforest.ledger.entries import Repeated
 from dpforest.ledger.facts import cap_facts, domain_digest
+from dpforest.ledger.plan_files import Repeated
 from dpforest.ledger.rules import token_digest
 
 DOMAIN = Domain(features={"age": (17, 90), "sex": ["Female", "Male"]}, classes=["no", "yes"])
@@ -67,10 +66,10 @@ def registered(ledger: BudgetLedger, name: str = "claims", **facts: Any) -> Budg
     return ledger
 
 
-def opening(**facts: Any) -> e.OpenBody:
+def opening(**facts: Any) -> bodies.OpenBody:
     """The first body of a data set of rho 1."""
     standard: dict[str, Any] = {
-        "version": e.VERSION,
+        "version": bodies.VERSION,
         "ledger": LEDGER,
         "domain": domain_digest(DOMAIN),
         "relation": "add or remove one record",
@@ -81,7 +80,7 @@ def opening(**facts: Any) -> e.OpenBody:
         "approvals": 0,
         **cap_facts("rho", None, Fraction(1, 10**6), 1),
     }
-    return e.OpenBody(**(standard | facts))
+    return bodies.OpenBody(**(standard | facts))
 
 
 class PureChain:
@@ -106,7 +105,7 @@ class PureChain:
 
     def reserve(self, asked: Charge, actor: str = "ana", request: str = "") -> str:
         """Reserve with the token of these tests."""
-        body = e.ReserveBody(charge=asked, request=request, token=token_digest(TOKEN))
+        body = bodies.ReserveBody(charge=asked, request=request, token=token_digest(TOKEN))
         return self.say(body, actor)
 
 
@@ -116,26 +115,30 @@ def chain_of_every_kind(signer: Signer | None = None) -> PureChain:
     chain = PureChain.__new__(PureChain)
     chain.name, chain.entries, chain.place = "claims", [], None
     chain.say(opening(owners=owners, max_blocks_per_unit=2), "olga", signer)
-    chain.say(e.NoteBody(text="a table of claims, since 1999; Größe: klein"), "ana")
-    chain.say(e.BlockBody(name="2025", by="arrival", cap=to_units(Fraction(1, 2))), "olga", signer)
-    chain.say(e.BlockBody(name="2026", by="arrival", cap=to_units(Fraction(1, 2))), "oscar")
+    chain.say(bodies.NoteBody(text="a table of claims, since 1999; Größe: klein"), "ana")
+    chain.say(
+        bodies.BlockBody(name="2025", by="arrival", cap=to_units(Fraction(1, 2))), "olga", signer
+    )
+    chain.say(bodies.BlockBody(name="2026", by="arrival", cap=to_units(Fraction(1, 2))), "oscar")
     asked = charge(Fraction(1, 10), blocks=("2025",), purpose="churn")
-    rules = e.PolicyBody(quotas={"ana": to_units(Fraction(3, 4))}, approvals=1, reason="so be it")
+    rules = bodies.PolicyBody(
+        quotas={"ana": to_units(Fraction(3, 4))}, approvals=1, reason="so be it"
+    )
     chain.say(rules, "olga", signer)
-    request = chain.say(e.RequestBody(charge=asked))
-    chain.say(e.ApproveBody(request=request, charge=charge_digest(asked)), "oscar")
-    chain.say(e.RevokeBody(request=request, reason="a mistake"), "oscar")
-    chain.say(e.ApproveBody(request=request, charge=charge_digest(asked)), "olga", signer)
+    request = chain.say(bodies.RequestBody(charge=asked))
+    chain.say(bodies.ApproveBody(request=request, charge=charge_digest(asked)), "oscar")
+    chain.say(bodies.RevokeBody(request=request, reason="a mistake"), "oscar")
+    chain.say(bodies.ApproveBody(request=request, charge=charge_digest(asked)), "olga", signer)
     reserve = chain.reserve(asked, request=request)
-    chain.say(e.StartBody(reserve=reserve, part=0))
-    chain.say(e.SettleBody(reserve=reserve, part=0, outcome="done", guarantee="demonstration"))
-    chain.say(e.PolicyBody(approvals=0), "olga", signer)
+    chain.say(bodies.StartBody(reserve=reserve, part=0))
+    chain.say(bodies.SettleBody(reserve=reserve, part=0, outcome="done", guarantee="demonstration"))
+    chain.say(bodies.PolicyBody(approvals=0), "olga", signer)
     reserve = chain.reserve(charge(Fraction(1, 10), parts=2, blocks=("2025", "2026")))
-    chain.say(e.VoidBody(reserve=reserve, token=TOKEN))
-    body = e.ImportBody(units=7, source="a report", witness="12" * 32, guarantee="void")
+    chain.say(bodies.VoidBody(reserve=reserve, token=TOKEN))
+    body = bodies.ImportBody(units=7, source="a report", witness="12" * 32, guarantee="void")
     chain.say(body, "olga", signer)
-    chain.say(e.CheckpointBody(frozen=True, reason="a backup was restored"), "oscar")
-    chain.say(e.CheckpointBody(frozen=False, reason="nothing is missing"), "oscar")
+    chain.say(bodies.CheckpointBody(frozen=True, reason="a backup was restored"), "oscar")
+    chain.say(bodies.CheckpointBody(frozen=False, reason="nothing is missing"), "oscar")
     chain.reserve(charge(Fraction(1, 7), blocks=("2026",)))
-    assert {entry.kind for entry in chain.entries} == set(e.Kind)
+    assert {entry.kind for entry in chain.entries} == set(bodies.Kind)
     return chain

@@ -294,7 +294,7 @@ def test_what_cannot_be_read_or_written_is_an_error_of_ours(helpers, tmp_path, w
 def listed(helpers, *lines):
     """Lines of a plan file, each an event and how often it is there."""
     from dpforest.accounting.certificate_record import EventRecord
-    from dpforest.ledger.entries import Repeated
+    from dpforest.ledger.plan_files import Repeated
 
     return tuple(Repeated(releases=(EventRecord.of(e),), times=n) for e, n in lines)
 

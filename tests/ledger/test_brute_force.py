@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpforest.exceptions import BudgetExceeded, DPForestError
-from dpforest.ledger import entries as e
+from dpforest.ledger import bodies
 from dpforest.ledger.amounts import UNITS, to_units
 from dpforest.ledger.chain import checked_chain, head_of, row_of
 
@@ -107,18 +107,18 @@ def take(helpers, chain, brute, begun, step, number, places):
     named = {known[place % len(known)] for place in places} if known else set()
     if step == "block":
         name = BLOCKS[len(known) % len(BLOCKS)]
-        chain.say(e.BlockBody(name=name, by="arrival", cap=to_units(amount)), "olga")
+        chain.say(bodies.BlockBody(name=name, by="arrival", cap=to_units(amount)), "olga")
         brute.blocks[name] = amount
     elif step == "cap":
-        assert_lowers(chain, brute, e.PolicyBody(cap=to_units(amount)), amount <= brute.cap)
+        assert_lowers(chain, brute, bodies.PolicyBody(cap=to_units(amount)), amount <= brute.cap)
         brute.cap = amount
     elif step == "block cap" and named:
         name = min(named)
-        body = e.PolicyBody(block_caps={name: to_units(amount)})
+        body = bodies.PolicyBody(block_caps={name: to_units(amount)})
         assert_lowers(chain, brute, body, amount <= brute.blocks[name])
         brute.blocks[name] = amount
     elif step == "import":
-        body = e.ImportBody(units=to_units(amount), source="x", blocks=tuple(sorted(named)))
+        body = bodies.ImportBody(units=to_units(amount), source="x", blocks=tuple(sorted(named)))
         chain.say(body, "olga")
         brute.released.append((amount, frozenset(named), "imported"))
     elif step == "unknown block":
@@ -150,10 +150,10 @@ def end(helpers, chain, brute, begun, step, number):
         return
     price, read, name = held[number % len(held)]
     if step == "start":
-        chain.say(e.StartBody(reserve=name, part=0))
+        chain.say(bodies.StartBody(reserve=name, part=0))
         begun.add(name)
     elif step == "void":
-        chain.say(e.VoidBody(reserve=name, token=helpers.TOKEN))
+        chain.say(bodies.VoidBody(reserve=name, token=helpers.TOKEN))
         assert name not in begun
         brute.released.remove((price, read, name))
 

@@ -9,8 +9,8 @@ import pytest
 
 from dpforest.exceptions import LedgerDamaged, LedgerUnreachable
 from dpforest.ledger import chain as module
+from dpforest.ledger.bodies import VERSION, Kind, NoteBody
 from dpforest.ledger.chain import checked_chain, end_of, head_of, row_of
-from dpforest.ledger.entries import VERSION, Kind, NoteBody
 from dpforest.ledger.state import digest_of_text
 from dpforest.report.digests import canonical_bytes
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from dpforest import Domain, PrivateForestClassifier
 from dpforest.exceptions import BudgetExceeded, ParameterError
-from dpforest.ledger import entries as e
+from dpforest.ledger import bodies, entries, plan_files
 from dpforest.ledger.amounts import UNITS, to_units
 from dpforest.ledger.charges import charged, less_by
 from dpforest.ledger.facts import cap_facts, domain_digest
@@ -101,7 +101,7 @@ def test_units_are_those_of_the_exact_price(helpers):
 def test_a_price_may_be_rounded_up_part_by_part(helpers):
     chain = helpers.PureChain()
     third = Fraction(1, 3)
-    parts = (e.Part(plan=helpers.PLAN, units=to_units(third / 4)),) * 4
+    parts = (plan_files.Part(plan=helpers.PLAN, units=to_units(third / 4)),) * 4
     total = 4 * to_units(third / 4)
     assert total > to_units(third)
     chain.reserve(helpers.charge(third, parts=4, units=total))
@@ -195,20 +195,20 @@ def test_a_cap_that_decimals_would_just_fill_is_said_to_miss_by_rounding(helpers
 
 def test_a_list_holds_texts_alone_and_is_not_endless(helpers):
     event = {"mechanism": "laplace", "parameters": {"epsilon": "1/2"}}
-    line = e.Repeated(releases=(event,), times=3)
+    line = plan_files.Repeated(releases=(event,), times=3)
     asked = helpers.charge(TENTH, releases=(line,))
     chain = helpers.PureChain()
     chain.reserve(asked)
-    assert e.read_entry(chain.entries[-1].text).body.charge == asked
+    assert entries.read_entry(chain.entries[-1].text).body.charge == asked
     for bad in (
         {"releases": ({"releases": ({**event, "parameters": {"epsilon": 0.5}},), "times": 1},)},
         {"releases": ({"releases": (event,), "times": 1.5},)},
         {"releases": ({"releases": ({**event, "noise": "1"},), "times": 1},)},
-        {"releases": (line,) * (e.MOST_LINES + 1)},
-        {"parts": asked.parts * (e.MOST_PARTS + 1)},
+        {"releases": (line,) * (plan_files.MOST_LINES + 1)},
+        {"parts": asked.parts * (plan_files.MOST_PARTS + 1)},
     ):
         with pytest.raises(ValidationError):
-            e.Charge(**{name: value for name, value in asked if name not in bad}, **bad)
+            plan_files.Charge(**{name: value for name, value in asked if name not in bad}, **bad)
 
 
 # -- blocks ----------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def test_a_list_holds_texts_alone_and_is_not_endless(helpers):
 def growing(helpers):
     chain = helpers.PureChain(max_blocks_per_unit=2)
     for name in ("2024", "2025", "2026"):
-        chain.say(e.BlockBody(name=name, by="arrival", cap=to_units(Fraction(5, 8))), "olga")
+        chain.say(bodies.BlockBody(name=name, by="arrival", cap=to_units(Fraction(5, 8))), "olga")
     return chain
 
 
@@ -262,10 +262,10 @@ def test_a_unit_in_several_blocks_adds_up_over_them(growing, helpers):
 def test_what_the_whole_table_was_charged_counts_in_every_block(helpers):
     chain = helpers.PureChain(max_blocks_per_unit=1)
     chain.reserve(helpers.charge(Fraction(1, 2)))
-    chain.say(e.BlockBody(name="new", by="arrival", cap=to_units(Fraction(3, 4))), "olga")
+    chain.say(bodies.BlockBody(name="new", by="arrival", cap=to_units(Fraction(3, 4))), "olga")
     refused(chain, helpers.charge(Fraction(3, 10), blocks=("new",)), BudgetExceeded)
     chain.reserve(helpers.charge(Fraction(1, 4), blocks=("new",)))
-    chain.say(e.BlockBody(name="newer", by="arrival", cap=to_units(Fraction(1))), "olga")
+    chain.say(bodies.BlockBody(name="newer", by="arrival", cap=to_units(Fraction(1))), "olga")
     chain.reserve(helpers.charge(Fraction(1, 2), blocks=("newer",)))
     assert spent(chain) == 1
 
@@ -280,16 +280,16 @@ BLOCKS = {
 @pytest.mark.parametrize(("block", "parameter"), BLOCKS.values(), ids=BLOCKS)
 def test_a_block_that_is_none(block, parameter, growing):
     with pytest.raises(ParameterError) as caught:
-        growing.say(e.BlockBody(**block), "olga")
+        growing.say(bodies.BlockBody(**block), "olga")
     assert caught.value.parameter == parameter
 
 
 def test_blocks_by_arrival_need_to_know_how_often_a_unit_comes(helpers):
     chain = helpers.PureChain()
     with pytest.raises(ParameterError, match="max_blocks_per_unit"):
-        chain.say(e.BlockBody(name="2024", by="arrival", cap=1), "olga")
-    chain.say(e.BlockBody(name="hash 0 of 2", by="unit", cap=to_units(Fraction(1))), "olga")
-    chain.say(e.BlockBody(name="hash 1 of 2", by="unit", cap=to_units(Fraction(1))), "olga")
+        chain.say(bodies.BlockBody(name="2024", by="arrival", cap=1), "olga")
+    chain.say(bodies.BlockBody(name="hash 0 of 2", by="unit", cap=to_units(Fraction(1))), "olga")
+    chain.say(bodies.BlockBody(name="hash 1 of 2", by="unit", cap=to_units(Fraction(1))), "olga")
     for name in ("hash 0 of 2", "hash 1 of 2"):
         chain.reserve(helpers.charge(1, blocks=(name,)))
 
@@ -298,17 +298,17 @@ def test_the_cap_of_a_block_is_lowered_but_not_below_what_is_spent(growing, help
     growing.reserve(helpers.charge(Fraction(1, 2), blocks=("2024",)))
     for cap in (Fraction(49, 100), Fraction(63, 100)):
         with pytest.raises(ParameterError, match="2024"):
-            growing.say(e.PolicyBody(block_caps={"2024": to_units(cap)}), "olga")
+            growing.say(bodies.PolicyBody(block_caps={"2024": to_units(cap)}), "olga")
     with pytest.raises(ParameterError, match="2023"):
-        growing.say(e.PolicyBody(block_caps={"2023": 1}), "olga")
-    growing.say(e.PolicyBody(block_caps={"2024": to_units(Fraction(1, 2))}), "olga")
+        growing.say(bodies.PolicyBody(block_caps={"2023": 1}), "olga")
+    growing.say(bodies.PolicyBody(block_caps={"2024": to_units(Fraction(1, 2))}), "olga")
     refused(growing, helpers.charge(TENTH, blocks=("2024",)), BudgetExceeded)
 
 
 def test_a_voided_reserve_comes_back_to_each_of_its_blocks(growing, helpers):
     before = growing.state.blocks
     reserve = growing.reserve(helpers.charge(TENTH, blocks=("2024", "2026")))
-    growing.say(e.VoidBody(reserve=reserve, token=helpers.TOKEN))
+    growing.say(bodies.VoidBody(reserve=reserve, token=helpers.TOKEN))
     assert growing.state.blocks == before
 
 
@@ -320,7 +320,7 @@ def test_what_remains_of_a_block_can_be_spent_and_no_more(growing, helpers):
         more = left + Fraction(1, UNITS)
         refused(growing, helpers.charge(more, blocks=(name,)), BudgetExceeded)
         reserve = growing.reserve(helpers.charge(left, blocks=(name,)))
-        growing.say(e.VoidBody(reserve=reserve, token=helpers.TOKEN))
+        growing.say(bodies.VoidBody(reserve=reserve, token=helpers.TOKEN))
 
 
 UNIT = st.integers(0, 12)
@@ -389,8 +389,8 @@ def test_a_certificate_stands_alone_and_the_cap_counts_as_reached(declared, help
     assert declared.state.total == declared.state.cap and declared.state.alone == reserve
     refused(declared, helpers.charge(Fraction(1, 2**128)), BudgetExceeded)
     refused(declared, alone(helpers), BudgetExceeded)
-    declared.say(e.StartBody(reserve=reserve, part=0))
-    declared.say(e.SettleBody(reserve=reserve, part=0, outcome="done"))
+    declared.say(bodies.StartBody(reserve=reserve, part=0))
+    declared.say(bodies.SettleBody(reserve=reserve, part=0, outcome="done"))
     refused(declared, helpers.charge(Fraction(1, 2**128)), BudgetExceeded)
 
 
@@ -403,23 +403,23 @@ def test_a_certificate_beyond_what_was_declared_is_refused(epsilon, delta, decla
 def test_nothing_stands_beside_a_certificate(declared, helpers):
     first = declared.reserve(helpers.charge(Fraction(1, 2**128)))
     refused(declared, alone(helpers), BudgetExceeded)
-    declared.say(e.VoidBody(reserve=first, token=helpers.TOKEN))
+    declared.say(bodies.VoidBody(reserve=first, token=helpers.TOKEN))
     voided = declared.reserve(alone(helpers))
-    declared.say(e.VoidBody(reserve=voided, token=helpers.TOKEN))
+    declared.say(bodies.VoidBody(reserve=voided, token=helpers.TOKEN))
     assert declared.state.total == 0 and declared.state.alone == ""
-    declared.say(e.ImportBody(units=1, source="elsewhere"), "olga")
+    declared.say(bodies.ImportBody(units=1, source="elsewhere"), "olga")
     refused(declared, alone(helpers), BudgetExceeded)
 
 
 def test_a_lowered_cap_takes_no_certificate(declared, helpers):
-    declared.say(e.PolicyBody(cap=declared.state.cap - 1), "olga")
+    declared.say(bodies.PolicyBody(cap=declared.state.cap - 1), "olga")
     refused(declared, alone(helpers), BudgetExceeded)
 
 
 def test_no_certificate_stands_for_blocks_or_pure_epsilon(declared, helpers):
     pure = helpers.PureChain(**cap_facts("epsilon", 2, None, None))
     refused(pure, alone(helpers, "1", "0"), parameter="alone")
-    declared.say(e.BlockBody(name="2024", by="arrival", cap=1), "olga")
+    declared.say(bodies.BlockBody(name="2024", by="arrival", cap=1), "olga")
     asked = helpers.charge(9, alone=True, epsilon="1", delta="0", blocks=("2024",))
     refused(declared, asked, parameter="alone")
 
@@ -438,6 +438,6 @@ def test_a_refusal_speaks_of_the_data_sets_own_currency(helpers):
 
 def test_a_quota_that_is_passed_is_no_cap_for_life(helpers):
     chain = helpers.PureChain()
-    chain.say(e.PolicyBody(quotas={"ana": 2**127}), "olga")
+    chain.say(bodies.PolicyBody(quotas={"ana": 2**127}), "olga")
     with pytest.raises(BudgetExceeded, match="quota of 'ana'.*an owner for a larger quota"):
         chain.reserve(helpers.charge(Fraction(3, 4)))

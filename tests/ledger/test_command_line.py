@@ -418,7 +418,7 @@ def test_entries_are_signed_with_a_key(good, ask, here):
 
 
 def test_the_log_says_what_changed_and_how_fits_ended(good, helpers, here):
-    from dpforest.ledger.entries import SettleBody
+    from dpforest.ledger.bodies import SettleBody
 
     good(INIT)
     with helpers.ledger_at(Path("claims.ledger")) as ledger:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dpforest.accounting.conversion import epsilon_of_rho, rho_of_epsilon
 from dpforest.accounting.rationals import parse_amount
 from dpforest.exceptions import BudgetExceeded, DPForestError
-from dpforest.ledger import entries as e
+from dpforest.ledger import bodies, plan_files
 from dpforest.ledger.amounts import UNITS, fraction_of, to_units
 from dpforest.ledger.facts import cap_facts
 
@@ -56,7 +56,7 @@ def test_neither_order_nor_analyst_nor_grouping_matters(helpers, amounts, data):
         second.reserve(helpers.charge(amount), data.draw(st.sampled_from(["ana", "ben"])))
     assert first.state.total == second.state.total
     together = helpers.PureChain()
-    parts = tuple(e.Part(plan=helpers.PLAN, units=to_units(amount)) for amount in amounts)
+    parts = tuple(plan_files.Part(plan=helpers.PLAN, units=to_units(amount)) for amount in amounts)
     together.reserve(helpers.charge(sum(amounts), parts=1).model_copy(update={"parts": parts}))
     assert 0 <= first.state.total - together.state.total < len(amounts)
 
@@ -72,7 +72,7 @@ def test_what_was_voided_costs_nothing_to_the_unit(helpers, amounts, data):
         except BudgetExceeded:
             continue
         if data.draw(st.booleans()):
-            chain.say(e.VoidBody(reserve=reserve, token=helpers.TOKEN))
+            chain.say(bodies.VoidBody(reserve=reserve, token=helpers.TOKEN))
         else:
             kept += to_units(amount)
     assert chain.state.total == kept
@@ -92,9 +92,9 @@ def test_a_filter_stays_under_its_cap_whatever_an_analyst_does(helpers):
             except DPForestError:
                 continue
             if random_.random() < 0.3:
-                chain.say(e.VoidBody(reserve=reserve, token=helpers.TOKEN))
+                chain.say(bodies.VoidBody(reserve=reserve, token=helpers.TOKEN))
             else:
-                chain.say(e.StartBody(reserve=reserve, part=0))
+                chain.say(bodies.StartBody(reserve=reserve, part=0))
                 begun += asked
         assert 0 < begun <= 1
 

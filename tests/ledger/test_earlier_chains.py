@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from dpforest.ledger.bodies import VERSION, Kind
 from dpforest.ledger.chain import Head, Row, checked_chain, end_of
-from dpforest.ledger.entries import VERSION, Kind
 
 CHAINS = sorted(Path(__file__).parent.glob("chain_version_*.json"))
 

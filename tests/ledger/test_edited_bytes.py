@@ -14,8 +14,8 @@ import pytest
 
 from dpforest.exceptions import LedgerDamaged, LedgerError
 from dpforest.ledger import Signer
+from dpforest.ledger.bodies import NoteBody
 from dpforest.ledger.chain import checked_chain, end_of, entry_of, head_of, row_of
-from dpforest.ledger.entries import NoteBody
 
 COLUMNS = ("data_set", "number", "id", "kind", "text", "hash", "signature", "key")
 HEAD_COLUMNS = ("data_set", "number", "hash", "state")

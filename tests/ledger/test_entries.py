@@ -8,16 +8,10 @@ import pytest
 from pydantic import ValidationError
 
 from dpforest.exceptions import LedgerDamaged, ParameterError
-from dpforest.ledger.entries import (
-    BODIES,
-    Charge,
-    Entry,
-    Kind,
-    NoteBody,
-    is_id,
-    is_name,
-    read_entry,
-)
+from dpforest.ledger.bodies import BODIES, Kind, NoteBody
+from dpforest.ledger.entries import Entry, read_entry
+from dpforest.ledger.fields import is_id, is_name
+from dpforest.ledger.plan_files import Charge
 from dpforest.report.digests import canonical_bytes
 
 

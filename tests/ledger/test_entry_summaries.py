@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dpforest.ledger import entries as e
+from dpforest.ledger import bodies
 from dpforest.ledger.amounts import cap_in_units, to_units
 from dpforest.ledger.entry_summaries import entry_summary, outcome_summary, policy_summary
 
@@ -22,9 +22,9 @@ def helpers(load_helper):
 def test_every_kind_has_a_summary(helpers):
     chain = helpers.chain_of_every_kind()
     words = {entry.kind: entry_summary(entry) for entry in chain.entries}
-    assert words.keys() == set(e.Kind)
+    assert words.keys() == set(bodies.Kind)
     silent = {kind for kind, text in words.items() if not text}
-    assert silent <= {e.Kind.APPROVE, e.Kind.START, e.Kind.VOID}
+    assert silent <= {bodies.Kind.APPROVE, bodies.Kind.START, bodies.Kind.VOID}
     said = [entry_summary(entry) for entry in chain.entries]
     for text in (
         "cap 1 rho (epsilon 8.12983, delta 1e-06), one record",
@@ -55,16 +55,17 @@ CHANGES = {
 
 
 def test_every_change_of_a_policy_has_words():
-    assert CHANGES.keys() == e.PolicyBody.model_fields.keys() - {"reason"}
+    assert CHANGES.keys() == bodies.PolicyBody.model_fields.keys() - {"reason"}
     for name, (value, words) in CHANGES.items():
-        assert policy_summary(e.PolicyBody(**{name: value})) == words
-    assert policy_summary(e.PolicyBody()) == "nothing changed"
+        assert policy_summary(bodies.PolicyBody(**{name: value})) == words
+    assert policy_summary(bodies.PolicyBody()) == "nothing changed"
 
 
 def test_the_summary_names_a_fit_without_a_guarantee():
     made = {"reserve": "0" * 8 + "-0000-4000-8000-" + "0" * 12, "part": 0, "outcome": "done"}
     said = {
-        g: outcome_summary(e.SettleBody(**made, guarantee=g)) for g in ("", "void", "demonstration")
+        g: outcome_summary(bodies.SettleBody(**made, guarantee=g))
+        for g in ("", "void", "demonstration")
     }
     assert said == {
         "": "done",

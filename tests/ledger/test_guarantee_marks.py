@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from dpforest import Domain, MultinomialForestClassifier
 from dpforest.__main__ import main
 from dpforest.exceptions import ParameterError, PrivacyLeakWarning
-from dpforest.ledger import entries as e
+from dpforest.ledger import bodies
 from dpforest.ledger.chain import Head, Row, checked_chain
 from dpforest.ledger.guarantee_marks import all_marked, count_marks
 from dpforest.ledger.imported_fits import imported_fit
@@ -203,5 +203,5 @@ def test_a_ledger_goes_on_with_data_sets_of_version_1(helpers, tmp_path):
     made.charge_elsewhere("claims", 7, "a leak", guarantee="void")
     assert made.chain("claims").state.lacking == {}
     check(made, {"void": 2})
-    assert e.VERSION > 1
+    assert bodies.VERSION > 1
     made.close()

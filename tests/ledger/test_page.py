@@ -11,8 +11,8 @@ import pytest
 from dpforest.accounting.figures import figure_down, figure_up
 from dpforest.exceptions import LedgerDamaged, LedgerWarning, MissingExtraError
 from dpforest.ledger import chain, fraction_of
+from dpforest.ledger.bodies import SettleBody
 from dpforest.ledger.commands import _line
-from dpforest.ledger.entries import SettleBody
 from dpforest.report import page as report_page
 
 pytest.importorskip("jinja2")

@@ -38,7 +38,7 @@ from dpforest.estimators.planning import plan_of
 from dpforest.exceptions import ParameterError
 from dpforest.ledger.accountant import DataSetCeiling
 from dpforest.ledger.amounts import to_units
-from dpforest.ledger.entries import OpenBody
+from dpforest.ledger.bodies import OpenBody
 from dpforest.ledger.facts import cap_facts, domain_digest
 from dpforest.ledger.pricing import (
     FitPrice,

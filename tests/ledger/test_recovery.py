@@ -45,14 +45,14 @@ def fit(helpers, ledger, rho, end="settle", **others):
 
 
 def reserve_body(helpers, rho, **others):
-    from dpforest.ledger.entries import ReserveBody
+    from dpforest.ledger.bodies import ReserveBody
 
     return ReserveBody(charge=helpers.charge(Fraction(rho), **others), token="cd" * 32)
 
 
 def report_of(snapshot, ledger, reserve, end="settle"):
     """A report as far as a witness goes: where the fit stands, and a digest over all of it."""
-    from dpforest.ledger.entries import SettleBody, StartBody
+    from dpforest.ledger.bodies import SettleBody, StartBody
 
     written = ledger.write("claims", StartBody(reserve=reserve, part=0))
     if end == "settle":
@@ -468,7 +468,7 @@ def test_blocks_that_were_recovered_stay_so(helpers, tmp_path):
 def test_later_fits_in_blocks_do_not_stand_for_lost_ones(helpers, tmp_path):
     ledger = in_blocks(helpers, tmp_path)
     began = ledger.write("claims", reserve_body(helpers, "1/64", blocks=("2024",)))
-    from dpforest.ledger.entries import SettleBody, StartBody
+    from dpforest.ledger.bodies import SettleBody, StartBody
 
     reserve = began.entry.id
     ledger.write("claims", StartBody(reserve=reserve, part=0))
@@ -568,7 +568,7 @@ def test_an_owner_says_what_ran_here_since_the_restore(helpers, book, tmp_path):
 
 def test_a_fit_that_began_before_the_backup_shows_that_it_is_behind(helpers, book, tmp_path):
     """Its reserve is in the backup, so nothing of it is charged again; what came after is lost."""
-    from dpforest.ledger.entries import SettleBody, StartBody
+    from dpforest.ledger.bodies import SettleBody, StartBody
 
     written = book.write("claims", reserve_body(helpers, "1/16"))
     snapshot, reserve = ReserveSnapshot.of(written.entry, written.state), written.entry.id
@@ -586,7 +586,7 @@ def test_a_fit_that_began_before_the_backup_shows_that_it_is_behind(helpers, boo
 
 
 def test_a_ledger_is_behind_though_as_much_was_given_back_as_was_lost(helpers, book, tmp_path):
-    from dpforest.ledger.entries import SettleBody, StartBody
+    from dpforest.ledger.bodies import SettleBody, StartBody
 
     spare = book.reserve("claims", helpers.charge(Fraction(1, 4)))
     began = book.write("claims", reserve_body(helpers, "1/16"))
@@ -618,7 +618,7 @@ def test_what_was_voided_here_and_began_there_is_charged(helpers, book, tmp_path
 def test_a_reserve_is_charged_once_however_many_speak_of_it(helpers, book, tmp_path):
     old = copied(helpers, book, tmp_path)
     charge = helpers.charge(Fraction(1, 4), parts=2)
-    from dpforest.ledger.entries import ReserveBody, StartBody
+    from dpforest.ledger.bodies import ReserveBody, StartBody
 
     written = book.write("claims", ReserveBody(charge=charge, token="cd" * 32))
     snapshot = ReserveSnapshot.of(written.entry, written.state)
@@ -874,7 +874,7 @@ def test_exports_of_several_lost_chains_bring_all_of_them_back(helpers, book, tm
 
 def begun(helpers, ledger, rho, **others):
     """Reserve and start; return what makes the report of its end, whenever that comes."""
-    from dpforest.ledger.entries import SettleBody, StartBody
+    from dpforest.ledger.bodies import SettleBody, StartBody
 
     held = ledger.write("claims", reserve_body(helpers, rho, **others))
     ledger.write("claims", StartBody(reserve=held.entry.id, part=0))

@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from dpforest.exceptions import LedgerDamaged, MissingExtraError, ParameterError
+from dpforest.ledger.bodies import NoteBody
 from dpforest.ledger.chain import checked_chain, row_of
-from dpforest.ledger.entries import NoteBody
 
 cryptography = pytest.importorskip(
     "cryptography", reason="the extra ledger-signatures is not installed"

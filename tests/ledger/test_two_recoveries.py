@@ -147,7 +147,7 @@ def test_a_fit_in_blocks_that_is_shown_meanwhile_is_not_passed_over(
 @pytest.mark.parametrize("step", STEPS)
 def test_one_reserve_is_charged_once_by_both(helpers, recovery, book, restored, monkeypatch, step):
     """One owner holds the report of its start, and the other that of its end."""
-    from dpforest.ledger.entries import SettleBody, StartBody
+    from dpforest.ledger.bodies import SettleBody, StartBody
     from dpforest.ledger.witness import ReserveSnapshot, place_of
 
     olga, oscar = restored(book.export_json())
