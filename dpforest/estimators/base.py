@@ -223,7 +223,7 @@ class PrivateEstimator(ModelUses, SharedBudget):
 
     def _priced(self, ceiling: DataSetCeiling, streamed: bool | None = None) -> FitPrice:
         """Price of a fit as one of a ledger's data set; touches no data and spends nothing."""
-        from dpforest.estimators.fitting import fit_price
+        from dpforest.estimators.charge import fit_price
 
         wanted = self._wanted()
         ceiling.check(self.domain, wanted.budget)

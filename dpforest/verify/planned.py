@@ -13,8 +13,8 @@ from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import parse_finite
 from dpforest.domain.domain import Domain
+from dpforest.estimators.charge import fit_price
 from dpforest.estimators.earlier import GONE, LEFT_IN
-from dpforest.estimators.fitting import fit_price
 from dpforest.exceptions import (
     ParameterError,
 )

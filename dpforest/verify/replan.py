@@ -21,12 +21,13 @@ from dpforest.domain.domain import Domain
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.classifier import PrivateForestClassifier
 from dpforest.estimators.fit_plan import COUNTED
-from dpforest.estimators.fitting import Fit, training_scope
+from dpforest.estimators.fitting import Fit
 from dpforest.estimators.multinomial import MultinomialForestClassifier
 from dpforest.estimators.parameters import storable, stored
 from dpforest.estimators.planning import plan_of, settled_by
 from dpforest.estimators.progress import PartProgress, PassProgress
 from dpforest.estimators.regressor import PrivateForestRegressor
+from dpforest.estimators.training import Training, training_scope
 from dpforest.exceptions import ParameterError
 from dpforest.records.base import Records
 from dpforest.records.streams.batches import BatchStream
@@ -87,19 +88,12 @@ class Remade:
         return BudgetAccountant(self.model.epsilon, self.model.delta)
 
 
-class Asking(Fit):
-    """A fit that asks for all that its plan lists, and makes no model of it.
+class AskingTraining(Training):
+    """A training that asks for all that its plan lists, and makes no model of it.
 
     A learner can ask for nothing else and no less (`Bridge`), so none is run: what it would count
     and draw takes most of a fit's time, and nobody looks at it.
-
-    Attributes
-    ----------
-    requests : ScopeRecord
-        What was asked for, once it was run.
     """
-
-    requests: ScopeRecord
 
     def _tell_of_compiling(self) -> None:
         """Say nothing: what is not learnt is not compiled."""
@@ -110,10 +104,23 @@ class Asking(Fit):
         plan = self.settled.plan
         assert plan is not None
         with training_scope(self.settled, scope) as training:
-            ask_for_all(plan, training, self.source, records, progress.part_done)
+            ask_for_all(plan, training, self._door.source, records, progress.part_done)
         return None, None
 
-    def _finish(self, accountant: Any, scope: Scope, released: Any, few: Any) -> None:
+
+class Asking(Fit):
+    """A fit that asks for all that its plan lists, and hands over no model.
+
+    Attributes
+    ----------
+    requests : ScopeRecord
+        What was asked for, once it was run.
+    """
+
+    requests: ScopeRecord
+    _trains = AskingTraining
+
+    def _finish(self, scope: Scope, released: Any, few: Any) -> None:
         self.requests = scope.record()
 
 

@@ -19,6 +19,7 @@ from dpforest.command_line import fits, tables
 from dpforest.command_line.tables import Files
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.estimators.fitting import Fit
+from dpforest.estimators.training import Training
 from dpforest.exceptions import ParameterError
 from dpforest.ledger.accountant import Reserve
 
@@ -335,10 +336,10 @@ def test_a_signal_after_the_fit_waits_for_the_model(ask, monkeypatch, here, stop
     PrivateForestClassifier.from_json(here / "new" / "model.json")
 
 
-@pytest.mark.parametrize("place", ["_learn", "_run_facts"])
-def test_a_signal_before_there_is_a_model_tells_the_cost(ask, monkeypatch, stop, book, place):
+@pytest.mark.parametrize(("kind", "place"), [(Training, "_learn"), (Fit, "_run_facts")])
+def test_a_signal_before_there_is_a_model_tells_the_cost(ask, monkeypatch, stop, book, kind, place):
     send, expected = stop
-    work = getattr(Fit, place)
+    work = getattr(kind, place)
 
     def stopped(self, *words):
         if place == "_learn":
@@ -346,7 +347,7 @@ def test_a_signal_before_there_is_a_model_tells_the_cost(ask, monkeypatch, stop,
         send()
         return work(self, *words)
 
-    monkeypatch.setattr(Fit, place, stopped)
+    monkeypatch.setattr(kind, place, stopped)
     for more, cost in (("", "stays spent: epsilon = 1, "), (BOOK, "stays spent: epsilon = 1.")):
         code, out, err = ask(f"{FIT} {more} --output new{len(more)}")
         assert code == expected and not out and err.splitlines()[-1] == "dpforest fit: interrupted"

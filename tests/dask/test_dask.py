@@ -473,7 +473,7 @@ def test_workers_forget_records_and_keys_with_the_fit(fresh_cluster, monkeypatch
     with pytest.raises(KeyboardInterrupt) as kept:
         broken.fit(*chunks)
     monkeypatch.undo()
-    monkeypatch.setattr("dpforest.estimators.fitting.register_fit", interrupted)
+    monkeypatch.setattr("dpforest.estimators.charge.register_fit", interrupted)
     with pytest.raises(KeyboardInterrupt) as kept_too:
         broken.fit(*chunks)
     assert unread and partly_read and kept and kept_too

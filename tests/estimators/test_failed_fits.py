@@ -26,8 +26,8 @@ from dpforest.accounting.releases import PlanError
 from dpforest.accounting.verify import verify_composition
 from dpforest.domain import values
 from dpforest.domain.reading import counting_records
-from dpforest.estimators import fitting
-from dpforest.estimators.fitting import Fit
+from dpforest.estimators import charge, fitting, training
+from dpforest.estimators.training import Training
 from dpforest.exceptions import (
     FewRecordsWarning,
     GrantError,
@@ -88,13 +88,13 @@ def test_a_failed_refit_of_a_private_forest_leaves_nothing_either(kind, domain, 
 
 
 def test_a_training_that_fails_leaves_an_unfitted_forest(fitted, table, monkeypatch):
-    train = Fit._train
+    train = Training.train
 
     def fail_after(self, *arguments):
         train(self, *arguments)
         raise MemoryError
 
-    monkeypatch.setattr(Fit, "_train", fail_after)
+    monkeypatch.setattr(Training, "train", fail_after)
     with pytest.raises(MemoryError):
         fitted.fit(*table())
     assert released(fitted) == set()
@@ -238,7 +238,7 @@ def test_such_a_fit_is_listed_and_leaves_an_earlier_model(refused):
         pytest.warns(RepeatedFitWarning, match="3 times"),
     ):
         forest.fit(X, y)
-    assert caught.value.__notes__ == [fitting._KEEPS_EARLIER]
+    assert caught.value.__notes__ == [charge._KEEPS_EARLIER]
     verify_report(report, forest)
 
 
@@ -301,7 +301,7 @@ def test_a_training_that_ends_before_its_first_grant_says_that_nothing_is_spent(
     def no_memory(*_):
         raise MemoryError
 
-    monkeypatch.setattr(fitting, "settle_plan", no_memory)
+    monkeypatch.setattr(training, "settle_plan", no_memory)
     X, y = [[1.0, 2.0], [3.0, 4.0]] * 150, [0, 1] * 150
     accountant = BudgetAccountant(100, 3e-6)
     with pytest.raises(StreamError) as caught:
@@ -327,7 +327,7 @@ def test_an_invalid_record_is_refused_for_nothing_where_a_number_of_records_is_b
 
 
 def test_in_a_ledger_such_a_training_stays_charged(monkeypatch, tmp_path):
-    monkeypatch.setattr(fitting, "train_on", lambda *_: np.empty(4711 * 10**13))
+    monkeypatch.setattr(training, "train_on", lambda *_: np.empty(4711 * 10**13))
     forest = planned("one-shot", None)
     at = f"sqlite:///{tmp_path}/book"
     with BudgetLedger.open(at, actor="ana", create=True) as ledger:

@@ -37,8 +37,11 @@ from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.fits import DetachedAccountant
 from dpforest.accounting.rationals import parse_amount
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.estimators import fitting
+from dpforest.estimators import charge
+from dpforest.estimators import training as trainings
+from dpforest.estimators.charge import FitCharge
 from dpforest.estimators.fitting import Fit
+from dpforest.estimators.training import Training
 from dpforest.exceptions import (
     ApprovalMissing,
     InvalidRecordError,
@@ -266,7 +269,7 @@ def watched(monkeypatch):
     def watch(ledger) -> list[str]:
         log: list[str] = []
         monkeypatch.setattr(ledger, "_store", Watched(ledger._store, log))
-        encode, ask = DomainEncoder.encode, fitting.train_on
+        encode, ask = DomainEncoder.encode, trainings.train_on
 
         def reading(self, X, y=None):
             log.append("read")
@@ -279,7 +282,7 @@ def watched(monkeypatch):
             return model
 
         monkeypatch.setattr(DomainEncoder, "encode", reading)
-        monkeypatch.setattr(fitting, "train_on", training)
+        monkeypatch.setattr(trainings, "train_on", training)
         return log
 
     return watch
@@ -322,7 +325,7 @@ def test_a_fit_that_fails_before_its_start_is_voided(error, forest_of, table, mo
         raise error("before")
 
     with monkeypatch.context() as patched, pytest.raises(error):
-        patched.setattr(Fit, "_open_scope", failing)
+        patched.setattr(FitCharge, "open_scope", failing)
         forest.fit(*table(N))
     assert kinds(ledger) == ["reserve", "void"] and spent(ledger) == 0
     forest.fit(*table(N))
@@ -395,7 +398,7 @@ def test_a_reserve_that_cannot_be_voided_is_named(forest_of, table, monkeypatch)
         return write(name, body, entry_id)
 
     monkeypatch.setattr(ledger, "write", gone)
-    monkeypatch.setattr(Fit, "_open_scope", lambda *_: 1 / 0)
+    monkeypatch.setattr(FitCharge, "open_scope", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError) as raised:
         forest.fit(*table(N))
     reserve = ledger.log("claims")[-1].id
@@ -425,19 +428,19 @@ def test_a_model_that_outlives_a_failed_fit_is_named(forest_of, table):
     y[3] = "neither"
     with pytest.raises(InvalidRecordError) as caught:
         forest.fit(X, y)
-    assert caught.value.__notes__ == [fitting._KEEPS_EARLIER] and spent(ledger) == 2 * paid
+    assert caught.value.__notes__ == [charge._KEEPS_EARLIER] and spent(ledger) == 2 * paid
     assert forest.fingerprint_ == earlier
     verify_report(report, forest)
 
 
-@pytest.mark.parametrize("where", ["_train", "_finish"])
-def test_an_interrupted_fit_keeps_it_too(where, forest_of, table, monkeypatch):
+@pytest.mark.parametrize(("kind", "where"), [(Training, "train"), (Fit, "_finish")])
+def test_an_interrupted_fit_keeps_it_too(kind, where, forest_of, table, monkeypatch):
     forest, ledger = forest_of(strategy="rules")
 
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Fit, where, interrupted)
+    monkeypatch.setattr(kind, where, interrupted)
     with pytest.raises(KeyboardInterrupt):
         forest.fit(*table(N))
     assert kinds(ledger) == ["reserve", "start", "settle"] and spent(ledger) > 0
@@ -453,7 +456,7 @@ def unreachable(*_):
 def test_a_store_that_is_gone_at_the_end_costs_no_model(forest_of, table, monkeypatch):
     forest, ledger = forest_of(strategy="rules")
     X, y = table(N)
-    train = Fit._train
+    train = Training.train
 
     def training(self, *given):
         released = train(self, *given)
@@ -461,7 +464,7 @@ def test_a_store_that_is_gone_at_the_end_costs_no_model(forest_of, table, monkey
         return released
 
     with monkeypatch.context() as gone:
-        gone.setattr(Fit, "_train", training)
+        gone.setattr(Training, "train", training)
         with pytest.warns(LedgerWarning, match="model is kept.*does not answer") as caught:
             forest.fit(X, y)
     assert caught[0].filename == __file__
@@ -487,7 +490,7 @@ def test_a_failed_fit_whose_end_is_not_heard_raises_its_own_error(forest_of, tab
         monkeypatch.setattr(ledger._store, "locked", unreachable)
         raise MemoryError("its own")
 
-    monkeypatch.setattr(Fit, "_train", failing)
+    monkeypatch.setattr(Training, "train", failing)
     with pytest.raises(MemoryError, match="its own") as raised:
         forest.fit(*table(N))
     assert "does not answer" in raised.value.__notes__[0]
@@ -574,14 +577,14 @@ def test_copies_are_charged_to_the_same_data_set(duplicate, forest_of, table):
 @pytest.mark.filterwarnings("ignore::dpforest.RepeatedFitWarning")
 def test_a_data_set_that_was_frozen_meanwhile_costs_no_model(forest_of, table, monkeypatch):
     forest, ledger = forest_of(strategy="rules")
-    train = Fit._train
+    train = Training.train
 
     def training(self, *given):
         ledger.checkpoint("claims", frozen=True, reason="a backup was restored")
         return train(self, *given)
 
     with monkeypatch.context() as patched, pytest.warns(LedgerWarning, match="frozen"):
-        patched.setattr(Fit, "_train", training)
+        patched.setattr(Training, "train", training)
         forest.fit(*table(N))
     assert forest.privacy_report().basis.ledger.entry == "start"
     assert kinds(ledger) == ["reserve", "start", "checkpoint"]
@@ -841,7 +844,7 @@ def test_a_part_that_fails_before_its_start_is_left_for_another_fit(announced, t
     campaign, _, other, ledger = announced
     other = other.set_params(accountant=campaign)
     with monkeypatch.context() as failing, pytest.raises(ZeroDivisionError):
-        failing.setattr(Fit, "_open_scope", lambda *_: 1 / 0)
+        failing.setattr(FitCharge, "open_scope", lambda *_: 1 / 0)
         other.fit(*table(N))
     assert kinds(ledger) == ["reserve"] and campaign.left == 3
     other.fit(*table(N))

@@ -23,6 +23,7 @@ from dpforest import (
     Domain, MultinomialForestClassifier, PrivateForestClassifier, PrivateForestRegressor,
 )
 from dpforest.estimators import fitting
+from dpforest.estimators.charge import FitCharge
 
 def noted(step):
     def opened(*given):
@@ -31,7 +32,7 @@ def noted(step):
     return opened
 
 before = {{}}
-fitting.Fit._open_accountant = noted(fitting.Fit._open_accountant)
+FitCharge._open_accountant = noted(FitCharge._open_accountant)
 {changed}
 rows = 600
 X = np.random.default_rng(0).random((rows, 3))

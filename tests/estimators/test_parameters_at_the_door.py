@@ -8,21 +8,23 @@ import numpy as np
 import pytest
 
 from dpforest import BudgetAccountant, Domain, PrivateForestClassifier, verify_report
-from dpforest.estimators import fitting
+from dpforest.estimators import door
+from dpforest.estimators.door import Door
 from dpforest.estimators.fitting import Fit
+from dpforest.estimators.training import Training
 
 DOMAIN = Domain(features={"u": (0, 1), "v": (0, 1)}, classes=["n", "y"], approximate_rows=200)
 OTHER = Domain(features={"u": (0, 9), "v": (0, 9)}, classes=["n", "y"], approximate_rows=900)
 #: Steps of a fit after its first look at the estimator, in their order.
 STEPS = [
-    (fitting, "make_source"),
-    (fitting, "charged_to"),
-    (Fit, "_resolve_domain"),
-    (fitting, "surroundings"),
-    (Fit, "_check_records"),
-    (Fit, "_make_plan"),
+    (door, "make_source"),
+    (door, "charged_to"),
+    (Door, "_resolve_domain"),
+    (door, "surroundings"),
+    (Door, "_check_records"),
+    (Door, "plan"),
     (Fit, "_read"),
-    (Fit, "_train"),
+    (Training, "train"),
 ]
 
 

@@ -160,12 +160,12 @@ def test_an_edited_price_pays_for_nothing(book):
 
 
 def test_a_fit_that_fails_before_its_start_leaves_the_reserve(book, monkeypatch):
-    from dpforest.estimators.fitting import Fit
+    from dpforest.estimators.charge import FitCharge
 
     reserve = held(book)
     accountant = book.accountant("claims", reserve=reserve)
     with monkeypatch.context() as patch:
-        patch.setattr(Fit, "_open_scope", lambda *_: 1 / 0)
+        patch.setattr(FitCharge, "open_scope", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             forest(accountant=accountant).fit(X, Y)
     assert kinds(book) == ["reserve"]
@@ -194,8 +194,9 @@ def test_a_dead_process_leaves_what_it_began_spent(file_book, tmp_path):
         import os, warnings
         warnings.simplefilter("ignore")
         from dpforest import BudgetLedger, Domain, PrivateForestClassifier
+        from dpforest.estimators.charge import FitCharge
         from dpforest.estimators.fitting import Fit
-        Fit.{{step}} = lambda *_: os._exit(9)
+        {{step}} = lambda *_: os._exit(9)
         book = BudgetLedger.open({file_book.url!r}, actor="ana")
         PrivateForestClassifier(
             epsilon=1, strategy="one_shot",
@@ -205,7 +206,7 @@ def test_a_dead_process_leaves_what_it_began_spent(file_book, tmp_path):
         """
     )
     env = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-    for step, name in (("_read", reserve), ("_open_scope", other)):
+    for step, name in (("Fit._read", reserve), ("FitCharge.open_scope", other)):
         command = [sys.executable, "-c", program.format(step=step, reserve=name)]
         assert subprocess.run(command, env=env).returncode == 9
     assert kinds(file_book) == ["reserve", "reserve", "start"]

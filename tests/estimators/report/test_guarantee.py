@@ -15,7 +15,7 @@ from dpforest import BudgetAccountant
 from dpforest.accounting.conversion import epsilon_of_rho
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import float_up
-from dpforest.estimators.fitting import Fit
+from dpforest.estimators.training import Training
 from dpforest.mechanisms.entropy import FixedWords, RandomSource, SystemSource
 from dpforest.observation import Observer, set_observer
 from dpforest.report.guarantee import Guarantee, make_guarantee
@@ -164,7 +164,7 @@ def test_an_observer_that_may_replace_releases_is_told_of(make_forest, table):
 
 
 def test_an_observer_that_comes_in_the_middle_is_told_of_too(make_forest, table, monkeypatch):
-    train = Fit._train
+    train = Training.train
 
     def looked_at(*arguments):
         before = set_observer(Replacing())
@@ -172,7 +172,7 @@ def test_an_observer_that_comes_in_the_middle_is_told_of_too(make_forest, table,
         set_observer(before)
         return released
 
-    monkeypatch.setattr(Fit, "_train", looked_at)
+    monkeypatch.setattr(Training, "train", looked_at)
     assert make_forest().fit(*table()).guarantee_.status == "demonstration"
 
 

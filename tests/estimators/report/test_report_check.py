@@ -17,7 +17,7 @@ from dpforest import ParameterError, PrivacyReport, ReportError, verify_report
 from dpforest.accounting import conversion
 from dpforest.accounting.ledger import LossRecord
 from dpforest.accounting.losses import PrivacyLoss
-from dpforest.estimators import fitting
+from dpforest.estimators import training
 from dpforest.estimators.base import PrivateEstimator
 from dpforest.exceptions import ModelFormatError, NewerReportError
 from dpforest.report.digests import digest_of
@@ -447,7 +447,7 @@ def test_a_check_learns_nothing(name, fitted, monkeypatch):
         raise AssertionError("a learner was run")
 
     report = fitted(name).privacy_report()
-    monkeypatch.setattr(fitting, "train_on", trained)
+    monkeypatch.setattr(training, "train_on", trained)
     assert "plan and settings" in verify_report(report).held
 
 

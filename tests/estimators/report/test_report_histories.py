@@ -23,6 +23,7 @@ from dpforest import (
 )
 from dpforest.accounting.verify import sole_certificate
 from dpforest.estimators.fitting import Fit
+from dpforest.estimators.training import Training
 from dpforest.exceptions import BudgetExceeded, ParameterError
 from dpforest.report.digests import digest_of
 from dpforest.streams import BatchStream
@@ -52,15 +53,15 @@ def fitted(forest: Any, records: Any = X, labels: Any = Y) -> Any:
 
 def failing(monkeypatch: pytest.MonkeyPatch, forest: Any, after: bool) -> None:
     """A fit that an error ends in the middle, or once everything was released."""
-    place = "_finish" if after else "_train"
-    train = getattr(Fit, place)
+    kind, place = (Fit, "_finish") if after else (Training, "train")
+    train = getattr(kind, place)
 
     def stop(self: Any, *arguments: Any) -> None:
         train(self, *arguments)
         raise RuntimeError
 
     with monkeypatch.context() as patch:
-        patch.setattr(Fit, place, stop)
+        patch.setattr(kind, place, stop)
         with pytest.raises(RuntimeError):
             fitted(forest)
 
