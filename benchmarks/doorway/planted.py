@@ -24,7 +24,7 @@ import pyarrow as pa
 from doorway.containers import manner_of
 from doorway.search import Line, first_found
 from dpforest.dask import workers as dask_records
-from dpforest.domain import encoder, labels, opening, rows, series, table, values
+from dpforest.domain import codes, labels, opening, rows, series, table, values
 from dpforest.exceptions import ParameterError, ParameterTypeError, StreamError
 from dpforest.records.streams import csv_columns, csv_files, parquet_files
 
@@ -137,7 +137,7 @@ def _loud(cells: Any) -> Any:
         return (cells.astype(np.float64), None) if plain else _to_floats(cells)
 
 
-_label_codes = encoder.label_codes
+_label_codes = codes.label_codes
 
 
 def _labels_by_text(labels: Any, classes: Any) -> Any:
@@ -275,7 +275,7 @@ def _no_mixed_partitions(part: Any, encoder: Any, place: str) -> Any:
 def _everywhere(name: str, new: Any) -> Iterator[None]:
     """In the module of values and where it was imported to."""
     with contextlib.ExitStack() as stack:
-        for owner in (values, encoder, csv_columns):
+        for owner in (values, codes, csv_columns):
             if hasattr(owner, name):
                 stack.enter_context(mock.patch.object(owner, name, new))
         yield
@@ -323,7 +323,7 @@ FAULTS = (
           "numpy, inferred", lambda: _everywhere("to_floats", _loud),
           ("infinity", "numpy scalar")),
     Fault("labels are compared as their column's type writes them",
-          "pandas, inferred", replaced(encoder, "label_codes", _labels_by_text)),
+          "pandas, inferred", replaced(codes, "label_codes", _labels_by_text)),
     Fault("a row of another width refuses the table",
           "lists", replaced(rows.RowTable, "__init__", _refuses_rows)),
     Fault("categorical columns are read by the places of their own categories",

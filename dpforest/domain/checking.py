@@ -1,7 +1,7 @@
 """Checking: what a fit would do to the records of a table, told to the curator.
 
 Nothing here is private, nothing is spent, and nothing of it reaches a fit. Records are dropped by
-the encoder's own rules (dpforest/domain/encoder.py), so both always agree. A table in parts is read
+the encoder's own rules (dpforest/domain/codes.py), so both always agree. A table in parts is read
 once, one part at a time.
 """
 
@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from dpforest.checks import check_asked_task
 from dpforest.display import short_list
-from dpforest.domain.column_names import is_read_by_position, select_columns
-from dpforest.domain.encoder import (
+from dpforest.domain.codes import (
     INFINITE_RULE,
     MISSING_RULE,
     NUMBER_RULE,
@@ -31,6 +30,7 @@ from dpforest.domain.encoder import (
     numeric_faults,
     target_faults,
 )
+from dpforest.domain.column_names import is_read_by_position, select_columns
 from dpforest.domain.facts import PublicFacts
 from dpforest.domain.findings import DomainCheck, Effect
 from dpforest.domain.labels import check_lengths, read_labels

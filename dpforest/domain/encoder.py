@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpforest.checks import TASKS, check_choice, check_integer
 from dpforest.domain.cells import Cells, cells_of, lattice_of
+from dpforest.domain.codes import TableCodes, label_codes, n_codes_of
 from dpforest.domain.column_names import is_read_by_position, read_by_name, select_columns
 from dpforest.domain.facts import PublicFacts
 from dpforest.domain.labels import check_lengths, open_labels, read_labels
@@ -21,31 +21,9 @@ from dpforest.domain.opening import read_table
 from dpforest.domain.reading import quietly
 from dpforest.domain.schema import CategoricalFeature, Classes, NumericFeature, NumericTarget
 from dpforest.domain.selection import Selection
-from dpforest.domain.series import Column, Repeated
+from dpforest.domain.series import Column
 from dpforest.domain.table import check_row_widths
-from dpforest.domain.targets import target_steps
-from dpforest.domain.values import CategoryLookup, to_floats
-from dpforest.exceptions import DomainError, InvalidRecordError
-from dpforest.observation import observe_read
-
-MISSING_RULE = "a value is missing, and the domain does not allow that"
-WIDTH_RULE = "a row is not a list with one value for each feature"
-NUMBER_RULE = "a value is not a number"
-INFINITE_RULE = "a value is infinite"
-LABEL_RULE = "a label is missing or not one of the declared classes"
-#: Whole numbers below this are looked up in a table of all of them.
-_SMALL_NUMBERS = 4096
-
-#: Rule broken → records that break it, in the order in which they are reported.
-Faults = list[tuple[str, NDArray[np.bool_]]]
-
-#: Records below which columns of numbers are encoded beside each other: to look at each by itself
-#: would take longer than its values do.
-_FEW_RECORDS = 4096
-#: Where at most one feature of so many is read, each is encoded by itself.
-_FEW_READ = 4
-#: Cells that are encoded beside each other, few enough for fast memory.
-_CELLS_AT_ONCE = 2**15
+from dpforest.exceptions import DomainError
 
 #: Stands for labels that were left out, where None means that somebody forgot them.
 FEATURES_ONLY: Any = object()
@@ -142,7 +120,7 @@ class DomainEncoder:
     @property
     def unknown(self) -> tuple[int, ...]:
         """Code of each feature that no declared value has, -1 where there is none; public."""
-        return tuple(map(unknown_code, self.domain.features))
+        return self._codes.unknown
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -166,7 +144,7 @@ class DomainEncoder:
         table = self._open(X)
         table.check()
         if y is not FEATURES_ONLY:
-            self._check_declared()
+            self._output()
             features = read_by_name(table.table.names, self.domain.feature_names)
             opened = open_labels(y, self.estimator_name, True, features)
             # Their number alone: what a label is, is read once it was paid for.
@@ -199,22 +177,10 @@ class DomainEncoder:
         InvalidRecordError
             With ``invalid="raise"``, if some record breaks a rule.
         """
-        self._check_declared()
+        output = self._output()
         table = self._open(X)
         labels = self._read_labels(y, table)
-        matrix, keep = self._encode_table(table)
-        if self.task == "classification":
-            codes = label_codes(labels, self._classes())
-            faults: Faults = [(LABEL_RULE, codes < 0)]
-        else:
-            codes, faults = steps_of_targets(labels, self._target())
-        self._apply("y", faults, keep)
-        if not keep.all():
-            matrix = replace(matrix, codes=matrix.codes[keep])
-            codes = codes[keep]
-        if self.task == "classification":
-            return EncodedTable(matrix, codes, len(self._classes().labels))
-        return EncodedTable(matrix, np.zeros_like(codes), 2, codes)
+        return self._codes.with_labels(table, labels, output)
 
     @quietly
     def encode_features(self, X: Any) -> tuple[EncodedMatrix, NDArray[np.bool_]]:
@@ -232,7 +198,7 @@ class DomainEncoder:
         keep : bool array of shape (n_samples,)
             False where the record is to be dropped.
         """
-        return self._encode_table(self._open(X))
+        return self._codes.to_train(self._open(X))
 
     @quietly
     def encode_to_predict(
@@ -258,7 +224,7 @@ class DomainEncoder:
         meaningless : Meaningless
         """
         table = self._open_to_predict(X)
-        codes, without = self._codes_to_predict(table, read)
+        codes, without = self._codes.to_predict(table, read)
         of_times, names = table.of_times(), self.domain.feature_names
         return codes, Meaningless(
             tuple(names[place] for place in of_times),
@@ -290,6 +256,16 @@ class DomainEncoder:
         """Class codes of labels, -1 where missing or not declared."""
         return label_codes(read_labels(y, self.estimator_name), self._classes())
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Codes are made again by whoever reads it, so that pickles name no class but this one.
+        return {name: value for name, value in vars(self).items() if name != "_codes"}
+
+    @cached_property
+    def _codes(self) -> TableCodes:
+        return TableCodes(
+            self.domain.features, self.cells, self.n_codes, self.ordered, self.dtype, self.invalid
+        )
+
     def _grid_of(self, feature: NumericFeature | CategoricalFeature) -> Cells | None:
         if isinstance(feature, CategoricalFeature):
             return None
@@ -309,11 +285,8 @@ class DomainEncoder:
             )
         return self.domain.target
 
-    def _check_declared(self) -> None:
-        if self.task == "classification":
-            self._classes()
-        else:
-            self._target()
+    def _output(self) -> Classes | NumericTarget:
+        return self._classes() if self.task == "classification" else self._target()
 
     def _open(self, X: Any) -> Selection:
         table = read_table(X, self.domain.feature_names)
@@ -333,238 +306,8 @@ class DomainEncoder:
         check_lengths(selection.table, labels)
         return labels
 
-    def _encode_table(self, selection: Selection) -> tuple[EncodedMatrix, NDArray[np.bool_]]:
-        """Codes to train on, and which records are kept."""
-        n_rows = selection.table.n_rows
-        codes = np.empty((n_rows, self.domain.n_features), dtype=self.dtype)
-        keep = np.ones(n_rows, dtype=np.bool_)
-        if selection.table.broken is not None:
-            self._apply("X", [(WIDTH_RULE, selection.table.broken)], keep)
-        for position, feature in enumerate(self.domain.features):
-            codes[:, position], faults = self._encode_column(selection, position)
-            self._apply(feature.name, faults, keep)
-        return EncodedMatrix(codes, self.n_codes, self.ordered, self.unknown), keep
-
-    def _codes_to_predict(
-        self, selection: Selection, read: Sequence[int] | None
-    ) -> tuple[NDArray[np.integer], list[int]]:
-        """Codes of all records, and places of numeric features of which no value is a number."""
-        n_rows, n_features = selection.table.n_rows, self.domain.n_features
-        codes = np.zeros((n_rows, n_features), dtype=self.dtype)
-        few = read is not None and _FEW_READ * len(read) <= n_features
-        if not few and n_rows < _FEW_RECORDS and self._encode_numbers(selection, codes):
-            return codes, []
-        without = []
-        for position in read if few and read is not None else range(n_features):
-            codes[:, position], faults = self._encode_column(selection, position)
-            if have_no_number(codes[:, position], faults, int(self.n_codes[position])):
-                without.append(position)
-        return codes, without
-
-    def _encode_column(
-        self, selection: Selection, position: int
-    ) -> tuple[NDArray[np.integer], Faults]:
-        """Codes of one feature, and which records break which rule."""
-        feature, cells = self.domain.features[position], self.cells[position]
-        if isinstance(feature, CategoricalFeature):
-            return category_codes(selection.repeated(position), feature)
-        assert cells is not None
-        return numeric_codes(selection.column(position), feature, cells)
-
-    def _encode_numbers(self, selection: Selection, codes: NDArray[Any]) -> bool:
-        """Encode a table of numeric features and plain numbers, all features of a grid at once.
-
-        Returns
-        -------
-        bool
-            False, with nothing done, if the table or the domain is of another kind.
-        """
-        numbers = selection.numbers() if self.ordered.all() else None
-        if numbers is None:
-            return False
-        at_once = max(1, _CELLS_AT_ONCE // max(len(numbers), 1))
-        for of_grid in self._grids.values():
-            feature, cells = self.domain.features[of_grid[0]], self.cells[of_grid[0]]
-            assert isinstance(feature, NumericFeature) and cells is not None
-            for first in range(0, len(of_grid), at_once):
-                positions = of_grid[first : first + at_once]
-                # Column by column, as pandas keeps them, so that each is copied in one piece.
-                values = numbers.T[positions]
-                found, _ = numeric_codes(values.ravel(), feature, cells)
-                codes[:, positions] = found.reshape(values.shape).T
-        return True
-
-    @cached_property
-    def _grids(self) -> dict[Any, list[int]]:
-        """Places of the numeric features that have the same grid, and mean the same by a gap."""
-        found: dict[Any, list[int]] = {}
-        for position, feature in enumerate(self.domain.features):
-            if isinstance(feature, NumericFeature):
-                key = feature.lower, feature.upper, feature.integer, feature.missing
-                found.setdefault(key, []).append(position)
-        return found
-
-    def _apply(self, column: str, faults: Faults, keep: NDArray[np.bool_]) -> None:
-        """Drop the records that break a rule, or raise for the first rule that is broken."""
-        for rule, broken in faults:
-            if not broken.any():
-                continue
-            if self.invalid == "raise":
-                raise InvalidRecordError(column, rule)
-            keep[broken] = False
-
-
-def n_codes_of(feature: NumericFeature | CategoricalFeature, cells: Cells | None) -> int:
-    """Number of codes of a feature; ``cells`` is its grid if it is numeric."""
-    if cells is not None:
-        return cells.n_codes
-    assert isinstance(feature, CategoricalFeature)
-    return len(feature.categories) + (feature.other is None) + feature.missing
-
 
 def _listed_order(feature: NumericFeature | CategoricalFeature) -> ListOrder:
     if isinstance(feature, NumericFeature):
         return ListOrder.NOTHING
     return list_order(feature.categories, feature.other)
-
-
-def unknown_code(feature: NumericFeature | CategoricalFeature) -> int:
-    """Code of what a categorical feature does not declare; -1 for none."""
-    if isinstance(feature, NumericFeature) or feature.other is not None:
-        return -1
-    return len(feature.categories)
-
-
-def category_codes(
-    column: Repeated, feature: CategoricalFeature
-) -> tuple[NDArray[np.integer], Faults]:
-    """Codes of a categorical column: categories, then unknown unless ``other``, then missing."""
-    n_categories = len(feature.categories)
-    unknown = unknown_code(feature)
-    if feature.other is not None:
-        unknown = feature.categories.index(feature.other)
-    missing = n_categories + (feature.other is None) if feature.missing else -1
-    lookup = CategoryLookup(
-        feature.categories, unknown=unknown, missing=missing, positions=not feature.holds_numbers
-    )
-    codes = look_up(lookup, column.values, missing)
-    if column.places is not None:
-        codes = codes[column.places]
-    if feature.missing:
-        return codes, []
-    absent = codes < 0
-    codes[absent] = unknown
-    return codes, [(MISSING_RULE, absent)]
-
-
-def look_up(lookup: CategoryLookup, column: Column, missing: int) -> NDArray[np.int32]:
-    """Codes of a column by a lookup; ``missing`` is the code of NaN."""
-    if not isinstance(column, np.ndarray):
-        return lookup.encode(column)
-    if column.dtype.kind in "iu":
-        return _look_up_numbers(lookup, column)
-    if column.dtype.kind != "f":
-        return lookup.encode(column.tolist())
-    # Every NaN in a list is an object of its own, which the lookup would remember one by one.
-    numbers, _ = numbers_of(column)
-    absent = np.isnan(numbers)
-    codes = _look_up_numbers(lookup, np.where(absent, 0, numbers))
-    codes[absent] = missing
-    return codes
-
-
-def _look_up_numbers(lookup: CategoryLookup, numbers: NDArray[Any]) -> NDArray[np.int32]:
-    """Codes of numbers: small whole ones, as codes of categories are, from a table of all of them.
-
-    The lookup is a function of a value alone, so the table gives what it would.
-    """
-    if not numbers.size:
-        return lookup.encode([])
-    low, high = numbers.min(), numbers.max()
-    if not 0 <= low <= high < min(_SMALL_NUMBERS, numbers.size):
-        return lookup.encode(numbers.tolist())
-    whole = numbers.astype(np.intp)
-    if not np.array_equal(whole, numbers):
-        return lookup.encode(numbers.tolist())
-    return lookup.encode(np.arange(int(high) + 1).astype(numbers.dtype).tolist())[whole]
-
-
-def numbers_of(column: Column) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-    """As ``to_floats``; in one piece: a column of a matrix lies spread over all of it."""
-    if isinstance(column, np.ndarray):
-        # The longest doubles overflow with a warning, and a warning must not depend on a record.
-        with np.errstate(all="ignore"):
-            return np.ascontiguousarray(column, dtype=np.float64), None
-    return to_floats(column)
-
-
-def numeric_codes(
-    column: Column, feature: NumericFeature, cells: Cells
-) -> tuple[NDArray[np.integer], Faults]:
-    """Codes of a numeric column; what has no code of its own gets the midpoint's."""
-    numbers, unparsable = numbers_of(column)
-    absent = np.isnan(numbers)
-    # NaN has no place in a grid; every one is given a code below.
-    codes = cells.encode(np.where(absent, feature.lower, numbers))
-    faults, absent = numeric_faults(feature, numbers, unparsable)
-    if unparsable is not None:
-        codes[unparsable] = midpoint_code(feature, cells)
-    if feature.missing:
-        codes[absent] = cells.n_codes - 1
-        return codes, faults
-    codes[absent] = midpoint_code(feature, cells)
-    return codes, faults
-
-
-def numeric_faults(
-    feature: NumericFeature, numbers: NDArray[np.float64], unparsable: NDArray[np.bool_] | None
-) -> tuple[Faults, NDArray[np.bool_]]:
-    """Rules that numbers of a feature break, and where there is none at all."""
-    absent = np.isnan(numbers)
-    faults: Faults = []
-    if unparsable is not None:
-        faults.append((NUMBER_RULE, unparsable))
-        absent &= ~unparsable
-    faults.append((INFINITE_RULE, np.isinf(numbers)))
-    if not feature.missing:
-        faults.append((MISSING_RULE, absent))
-    return faults, absent
-
-
-def have_no_number(codes: NDArray[np.integer], faults: Faults, n_codes: int) -> bool:
-    """Say if each value of a numeric column is no number or missing, and not all are missing."""
-    broken = dict(faults)
-    if NUMBER_RULE not in broken:
-        return False
-    absent = broken.get(MISSING_RULE, codes == n_codes - 1)
-    return bool((broken[NUMBER_RULE] | absent).all())
-
-
-def midpoint_code(feature: NumericFeature, cells: Cells) -> int:
-    """Code of what is no number: that of the middle of the bounds."""
-    middle = feature.lower + (feature.upper - feature.lower) / 2
-    return int(cells.encode(np.array([middle]))[0])
-
-
-def steps_of_targets(labels: Column, target: NumericTarget) -> tuple[NDArray[np.int32], Faults]:
-    """Places of targets between the bounds; what is no finite number breaks a rule."""
-    numbers, faults = target_faults(labels)
-    return target_steps(numbers, target)[0], faults
-
-
-def target_faults(labels: Column) -> tuple[NDArray[np.float64], Faults]:
-    """Targets as numbers, and the rules that they break."""
-    observe_read("labels")
-    numbers, unparsable = to_floats(labels)
-    absent, infinite = np.isnan(numbers), np.isinf(numbers)
-    if unparsable is None:
-        return numbers, [(INFINITE_RULE, infinite), (MISSING_RULE, absent)]
-    absent &= ~unparsable
-    return numbers, [(NUMBER_RULE, unparsable), (INFINITE_RULE, infinite), (MISSING_RULE, absent)]
-
-
-def label_codes(labels: Column, classes: Classes) -> NDArray[np.int32]:
-    """Class codes of labels, -1 where missing or not declared."""
-    observe_read("labels")
-    lookup = CategoryLookup(classes.texts, unknown=-1, missing=-1)
-    return look_up(lookup, labels, -1)

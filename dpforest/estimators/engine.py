@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from dpforest.accounting.ledger import ScopeRecord
     from dpforest.accounting.releases import LearnerBudget
     from dpforest.accounting.units import check_records_per_unit
+    from dpforest.domain.codes import target_faults
     from dpforest.domain.domain import Domain
-    from dpforest.domain.encoder import DomainEncoder, target_faults
+    from dpforest.domain.encoder import DomainEncoder
     from dpforest.domain.labels import check_scored, read_labels, read_weights
     from dpforest.domain.targets import TARGET_STEPS
     from dpforest.estimators.background import background_records
@@ -99,7 +100,7 @@ _HOMES = {
     "storable": "dpforest.estimators.parameters",
     "summarise": "dpforest.estimators.forecast",
     "table_facts": "dpforest.estimators.fit_plan",
-    "target_faults": "dpforest.domain.encoder",
+    "target_faults": "dpforest.domain.codes",
     "warn_of_large_delta": "dpforest.estimators.planning",
     "warn_of_large_epsilon": "dpforest.estimators.planning",
     "warn_of_no_numbers": "dpforest.estimators.names",

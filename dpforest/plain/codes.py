@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.domain.cells import Cells, Lattice, PublicCells
-from dpforest.domain.encoder import DomainEncoder, midpoint_code
+from dpforest.domain.codes import midpoint_code
+from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import CategoricalFeature
 
 #: Every bit of a double but its sign.

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from dpforest import CategoricalFeature, Domain, NumericFeature
-from dpforest.domain import encoder as encoders
+from dpforest.domain import codes as columns
 from dpforest.domain import table as tables
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.series import _MANY_CELLS, repeated_texts
@@ -59,10 +59,12 @@ def test_numbers_beside_each_other_get_the_codes_they_get_alone(
 ):
     table, encoder = TABLES[kind](numbers()), DomainEncoder(Domain(features=FEATURES), "drop",
                                                             thresholds)  # fmt: skip
-    monkeypatch.setattr(encoders, "_CELLS_AT_ONCE", at_once)
-    assert encoder._encode_numbers(encoder._open(table), np.empty((len(table), 7), encoder.dtype))
+    monkeypatch.setattr(columns, "_CELLS_AT_ONCE", at_once)
+    assert encoder._codes._encode_numbers(
+        encoder._open(table), np.empty((len(table), 7), encoder.dtype)
+    )
     found, _ = encoder.encode_to_predict(table)
-    monkeypatch.setattr(encoders, "_FEW_RECORDS", 0)
+    monkeypatch.setattr(columns, "_FEW_RECORDS", 0)
     alone, _ = encoder.encode_to_predict(table)
     assert len(found) == len(table) and found.dtype == alone.dtype
     assert np.array_equal(found, alone)
@@ -81,13 +83,13 @@ def test_numbers_beside_each_other_get_the_codes_they_get_alone(
 )
 def test_other_tables_are_read_column_by_column(change):
     encoder = DomainEncoder(Domain(features=FEATURES))
-    assert not encoder._encode_numbers(encoder._open(change(numbers())), np.empty((N, 7)))
+    assert not encoder._codes._encode_numbers(encoder._open(change(numbers())), np.empty((N, 7)))
 
 
 def test_numbers_of_categories_are_not_taken_for_features_of_a_grid():
     category = CategoricalFeature(name="a", categories=["5", "7"])
     encoder = DomainEncoder(Domain(features=[category, *FEATURES[1:]]))
-    assert not encoder._encode_numbers(encoder._open(numbers()), np.empty((N, 7)))
+    assert not encoder._codes._encode_numbers(encoder._open(numbers()), np.empty((N, 7)))
 
 
 TEXTS = ["x", " x ", "y", None, "", "nan", "1", "1.0", "unheard of", "é"]

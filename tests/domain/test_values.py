@@ -15,7 +15,7 @@ import pytest
 
 from dpforest.domain import CategoricalFeature
 from dpforest.domain import values as values_module
-from dpforest.domain.encoder import look_up as look_up_column
+from dpforest.domain.codes import look_up as look_up_column
 from dpforest.domain.values import (
     UNREADABLE,
     CategoryLookup,
