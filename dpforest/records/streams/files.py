@@ -29,7 +29,11 @@ _THERE = "must name files that are there"
 
 
 class Files(Stream):
-    """Files of one kind, read in the order in which they are given; each of them once."""
+    """Files of one kind, read in the order in which they are given; each of them once.
+
+    They are those that their names led to when the stream was made, whatever folder the process
+    works in later.
+    """
 
     kind: str
 
@@ -39,7 +43,7 @@ class Files(Stream):
             raise ParameterTypeError(
                 "target", kind_of(target), "must be the name of a column", "Give a text"
             )
-        self.paths = file_list(paths, self.kind)
+        self.paths = tuple(path.absolute() for path in file_list(paths, self.kind))
         _refuse_repeats(self.paths)
         self.target = target
 
@@ -50,6 +54,7 @@ class Files(Stream):
                 "target", self.target, "is a feature of the domain too", "Name another column"
             )
         self._check_files((*feature_names, self.target))
+        _refuse_repeats(self.paths)  # a link may lead elsewhere by now
         return ReadBy(names=True)
 
     @abstractmethod
@@ -127,9 +132,7 @@ def file_list(paths: Paths, kind: str) -> tuple[Path, ...]:
         There are none, one cannot be looked at, or a folder has one both as it is and compressed.
     """
     given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
-    if not isinstance(given, (list, tuple)) or not all(
-        isinstance(path, (str, os.PathLike)) for path in given
-    ):
+    if not isinstance(given, (list, tuple)) or not all(map(_is_path, given)):
         raise ParameterTypeError(
             "paths", kind_of(paths), "must be a path, or a list of paths", "Give file names"
         )
@@ -146,6 +149,16 @@ def file_list(paths: Paths, kind: str) -> tuple[Path, ...]:
             f"{usual}; folders in a folder are not searched",
         )  # fmt: skip
     return tuple(found)
+
+
+def _is_path(given: Any) -> bool:
+    """Say if an object is a path of text, itself or by what it says; paths of bytes are none."""
+    if not isinstance(given, (str, os.PathLike)):
+        return False
+    try:
+        return isinstance(os.fspath(given), str)
+    except TypeError:
+        return False
 
 
 def _check_file(path: Path, usual: str) -> None:
@@ -184,7 +197,8 @@ def _refuse_repeats(files: Sequence[Path]) -> None:
     """Refuse a file that is named twice, by whatever names: its records would count twice."""
     seen: set[tuple[int, int]] = set()
     for path in files:
-        found = path.stat()
+        with looking_for_files():
+            found = path.stat()
         if (found.st_dev, found.st_ino) in seen:
             raise ParameterError(
                 "paths", Described(f"the file {path.name}"), COUNTS_TWICE, "Name each file once"

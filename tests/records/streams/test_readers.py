@@ -158,6 +158,51 @@ def test_a_file_that_is_named_twice_is_refused(tmp_path):
     assert len(CSVStream([tmp_path / "a.csv", tmp_path / "b.csv"], "y").paths) == 2
 
 
+def test_files_stay_those_that_were_named(tmp_path, monkeypatch):
+    """Else two names of two files were two of one file where the process works elsewhere later."""
+    for folder, rows in (("here", "1,0\n"), ("there", "2,0\n3,0\n")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.csv").write_text(f"x,y\n{rows}")
+    monkeypatch.chdir(tmp_path / "here")
+    stream = CSVStream(["a.csv", tmp_path / "there" / "a.csv"], "y")
+    monkeypatch.chdir(tmp_path / "there")
+    stream.check(("x",))
+    assert [batch.X["x"].to_pylist() for batch in stream.batches()] == [[1], [2, 3]]
+
+
+def test_a_link_that_leads_to_a_file_of_the_stream_by_now_is_refused(tmp_path):
+    """When the fit is made, before it is charged."""
+    for name in ("a.csv", "b.csv"):
+        write_row(tmp_path / name, 1)
+    link = tmp_path / "link.csv"
+    link.symlink_to("b.csv")
+    stream = CSVStream([tmp_path / "a.csv", link], "y")
+    stream.check(("x",))
+    link.unlink()
+    link.symlink_to("a.csv")
+    with pytest.raises(ParameterError, match=r"the file link.csv: is given twice"):
+        stream.check(("x",))
+
+
+class Place:
+    """A path that says what it is."""
+
+    def __init__(self, told):
+        self.told = told
+
+    def __fspath__(self):
+        return self.told
+
+
+def test_what_says_of_itself_that_it_is_a_path_of_text_is_one(tmp_path):
+    write_row(tmp_path / "a.csv", 1)
+    assert len(CSVStream(Place(str(tmp_path / "a.csv")), "y").paths) == 1
+    for told in (os.fsencode(tmp_path / "a.csv"), 3):
+        for given in (Place(told), [Place(told)]):
+            with pytest.raises(ParameterTypeError, match="paths=<.*>: must be a path, or a list"):
+                CSVStream(given, "y")
+
+
 @pytest.mark.parametrize("error", [pa.ArrowInvalid, OSError])
 def test_what_a_reader_says_of_a_value_is_not_passed_on(error):
     with pytest.raises(StreamError) as caught, reading_files.reading("part 3"):
