@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from dpforest.display import printable
 from dpforest.exceptions import FewRecordsWarning, MissingExtraError, WeakSignalWarning
 from dpforest.writing import check_new, check_writable, write_text
 
@@ -74,7 +75,9 @@ def run_demo(
     for name, (accuracy, auc) in figures.items():
         print(f"  {name:24}  accuracy {accuracy:.4f}, AUC {auc:.4f}", file=stream)
     path = _write_report(forest, Path(output_dir), force, stream)
-    print(f"{forest.guarantee_}\nspent {forest.spent_}; report: {path}", file=stream)
+    print(
+        f"{forest.guarantee_}\nspent {forest.spent_}; report: {printable(str(path))}", file=stream
+    )
     result = _result(forest, list(figures.values()), seconds, path)
     print(json.dumps(result), file=stream)
     return result

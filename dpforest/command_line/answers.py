@@ -13,6 +13,7 @@ from pydantic import ConfigDict, field_serializer
 
 from dpforest.audit.result import AuditResult
 from dpforest.command_line.exit_codes import DONE
+from dpforest.display import printable
 from dpforest.domain.comparing import DomainDiff
 from dpforest.domain.findings import DomainCheck
 from dpforest.estimators.explanation import Explanation
@@ -71,6 +72,11 @@ class Written(Result):
 
     what: str
     path: str
+
+    @property
+    def words(self) -> str:
+        """Kind and place of the file, on a line that steers no terminal."""
+        return f"{self.what}: {printable(self.path)}"
 
     @field_serializer("path")
     def _as_in_words(self, path: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from dpforest.accounting.figures import figure_charged, figure_down, figure_up
 from dpforest.accounting.fits import charged_to
 from dpforest.command_line.answers import Price, Written
+from dpforest.display import printable
 from dpforest.exceptions import ApprovalMissing, BudgetExceeded, LedgerFrozen, ParameterError
 from dpforest.ledger.charges import less_by
 from dpforest.ledger.commands import login
@@ -45,7 +46,7 @@ class BudgetSource:
         self._why_frozen = found.why_frozen
         return Price(
             **own,
-            charged_to=f"data set {data_set!r} of {self._ledger.url}",
+            charged_to=f"data set {data_set!r} of {printable(self._ledger.url)}",
             currency="epsilon" if found.currency == "epsilon" else "rho",
             amount=figure_charged(found.total),
             remaining=figure_down(found.remaining),

@@ -25,6 +25,7 @@ from dpforest.command_line.answers import (
 from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE
 from dpforest.command_line.forests import with_rows
 from dpforest.command_line.tables import files_of, labelled, whole_table, with_leading_zeros
+from dpforest.display import printable
 from dpforest.domain.domain import Domain
 from dpforest.domain.findings import LOOK_AT_LINES
 from dpforest.exceptions import (
@@ -69,12 +70,12 @@ def run_draft(chosen: argparse.Namespace) -> Answer:
     domain = with_rows(domain, chosen.rows)
     write_text(path, domain.to_json(), private=True, force=chosen.force)
     notice = (
-        f"{path} holds extremes of the records, {FOR_THE_CURATOR}. Edit it from public knowledge, "
-        f"then: dpforest domain confirm\n{_codes_words(read.may_be_codes)}\n"
+        f"{printable(str(path))} holds extremes of the records, {FOR_THE_CURATOR}. Edit it from "
+        f"public knowledge, then: dpforest domain confirm\n{_codes_words(read.may_be_codes)}\n"
         f"{_doubts_words(read.doubts)}"
     )
     result = _result(domain, path, _name_of_output(chosen.task))
-    return Answer(result, f"draft: {path}", notice)
+    return Answer(result, f"draft: {printable(str(path))}", notice)
 
 
 def run_confirm(chosen: argparse.Namespace) -> Answer:
@@ -92,7 +93,9 @@ def run_confirm(chosen: argparse.Namespace) -> Answer:
     private = not domain.is_declared
     write_text(path, domain.without_marks().to_json(), private=private, force=chosen.force)
     notice = _SOURCES_WORDS if domain.lacking else ""
-    return Answer(_result(domain, path), _with_lacking(f"domain: {path}", domain), notice)
+    return Answer(
+        _result(domain, path), _with_lacking(f"domain: {printable(str(path))}", domain), notice
+    )
 
 
 def run_check(chosen: argparse.Namespace) -> Answer:
@@ -159,9 +162,11 @@ def _put(answer: Answer, chosen: argparse.Namespace, path: Path | None, what: st
         return answer
     text = answer.as_json(chosen.named) if chosen.json else answer.words
     write_text(path, text + "\n", private=True, force=chosen.force)
-    written = WritingResult(written=(Written(what=what, path=str(path)),))
-    notice = f"{path} is {FOR_THE_CURATOR}" if what == "check" or answer.notice else ""
-    return Answer(written, f"{what}: {path}", notice, answer.code)
+    file = Written(what=what, path=str(path))
+    notice = (
+        f"{printable(file.path)} is {FOR_THE_CURATOR}" if what == "check" or answer.notice else ""
+    )
+    return Answer(WritingResult(written=(file,)), file.words, notice, answer.code)
 
 
 def _result(domain: Domain, path: Path | None, output: str | None = None) -> DomainResult:

@@ -23,13 +23,29 @@ def run_explain(chosen: argparse.Namespace) -> Answer:
     if chosen.plot:
         _draw(explanation, chosen, private=holds_draft(forest))
         written = (Written(what="plot", path=chosen.plot),)
-    notice = "".join(f"{one.what}: {one.path}" for one in written)
+    notice = "".join(one.words for one in written)
     return Answer(ExplainResult(explanation=explanation, written=written), words, notice)
 
 
+#: What matplotlib would say of the time of day, by the form of a plot.
+_NO_TIMES: dict[str, dict[str, None]] = {
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+    "png": {},
+}
+
+
 def _draw(explanation: Explanation, chosen: argparse.Namespace, private: bool) -> None:
+    """Write a plot: the same bytes whenever it is made, and no clock time in them."""
+    import matplotlib as mpl
+
     path = Path(chosen.plot)
     figure = explanation.plot(chosen.feature or None)
-    kind = path.suffix.removeprefix(".").lower()
-    with new_file(path, private=private, force=chosen.force, option="--plot") as file:
-        figure.savefig(file, format=kind if kind in ("svg", "pdf", "png") else "png")
+    named = path.suffix.removeprefix(".").lower()
+    kind = named if named in _NO_TIMES else "png"
+    # Names of shapes in SVG are drawn at random unless something is hashed with them.
+    with (
+        new_file(path, private=private, force=chosen.force, option="--plot") as file,
+        mpl.rc_context({"svg.hashsalt": "dpforest"}),
+    ):
+        figure.savefig(file, format=kind, metadata=_NO_TIMES[kind])

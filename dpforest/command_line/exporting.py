@@ -36,7 +36,7 @@ def run_export(chosen: argparse.Namespace) -> Answer:
     with new_file(Path(chosen.output), private=private, force=chosen.force) as file:
         file.write(whole)
     written = Written(what=chosen.form, path=chosen.output)
-    return Answer(WritingResult(written=(written,)), f"{written.what}: {written.path}")
+    return Answer(WritingResult(written=(written,)), written.words)
 
 
 def _sql(forest: Any, chosen: argparse.Namespace) -> str:

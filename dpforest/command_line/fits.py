@@ -35,6 +35,7 @@ from dpforest.command_line.interrupts import interrupts_wait
 from dpforest.command_line.planning import how_read
 from dpforest.command_line.predictions import check_columns_of, write_predictions
 from dpforest.command_line.tables import WholeTable, files_of, is_streamed, labelled
+from dpforest.display import printable
 from dpforest.estimators.forecast import gain_in_words
 from dpforest.estimators.forecast_range import Range
 from dpforest.exceptions import DPForestError, MissingExtraError, UnreadableColumnsWarning
@@ -213,7 +214,7 @@ def _keep_model(job: FitJob) -> None:
         print_notice(f"dpforest fit: {spent_words(job.price)}")
         return
     job.written.append(Written(what="model", path=str(place)))
-    print_notice(f"the model is paid for and kept: {place}")
+    print_notice(f"the model is paid for and kept: {printable(str(place))}")
 
 
 def _placed(job: FitJob, text: str) -> Path | None:
@@ -294,7 +295,7 @@ def _answer(job: FitJob) -> Answer:
     lines = [
         str(guarantee),
         *_forecast(job, gain),
-        *(f"{one.what}: {one.path}" for one in job.written),
+        *(one.words for one in job.written),
     ]
     if not job.problems:
         return Answer(result, "\n".join(lines))

@@ -9,6 +9,7 @@ from dpforest.command_line.answers import Answer, PlanResult, Written
 from dpforest.command_line.charging import opened_budget_source, price_words, read_for_price
 from dpforest.command_line.forests import declared_domain, forest_of
 from dpforest.command_line.tables import is_streamed
+from dpforest.display import printable
 from dpforest.writing import check_new
 
 
@@ -26,7 +27,7 @@ def run_plan(chosen: argparse.Namespace) -> Answer:
             path = Path(chosen.charge)
             written = (budget_source.write_charge(forest, streamed, path, chosen.force),)
     result = PlanResult(plan=plan, streamed=streamed, price=price, written=written)
-    notice = "".join(f"{one.what} written: {one.path}" for one in written)
+    notice = "".join(f"{one.what} written: {printable(one.path)}" for one in written)
     return Answer(result, f"{plan}\n{how_read(streamed)}\n{price_words(price)}", notice)
 
 

@@ -52,7 +52,7 @@ def run_predict(chosen: argparse.Namespace) -> Answer:
         return Answer(WritingResult(written=()), "")
     write_predictions(chosen, forest, path)
     written = Written(what="predictions", path=str(path))
-    return Answer(WritingResult(written=(written,)), f"predictions: {path}")
+    return Answer(WritingResult(written=(written,)), written.words)
 
 
 def check_columns_of(chosen: argparse.Namespace, forest: Any, domain: Domain) -> None:

@@ -43,8 +43,8 @@ def run_show(chosen: argparse.Namespace) -> Answer:
     written: tuple[Written, ...] = ()
     if chosen.output:
         write_text(Path(chosen.output), words, private=_holds_draft(report), force=chosen.force)
-        written = (Written(what="report", path=chosen.output),)
-        words = f"report: {chosen.output}"
+        file = Written(what="report", path=chosen.output)
+        written, words = (file,), file.words
     return Answer(ReportResult(report=json.loads(report.to_json()), written=written), words, notice)
 
 

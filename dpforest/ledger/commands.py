@@ -21,6 +21,7 @@ from typing import Any
 from dpforest.accounting.figures import figure_cap, figure_charged, figure_down, figure_up
 from dpforest.accounting.rationals import parse_amount
 from dpforest.checks import is_same_file
+from dpforest.display import printable
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import BudgetExceeded, LedgerFrozen, ParameterError
 from dpforest.ledger.amounts import fraction_of
@@ -128,7 +129,7 @@ def login() -> str:
 
 def _init(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     data: dict[str, Any] = {"ledger": ledger.id, "url": ledger.url}
-    words = f"ledger {ledger.id} at {ledger.url}"
+    words = f"ledger {ledger.id} at {printable(ledger.url)}"
     if chosen.data_set is None:
         return Answer(words, data)
     if chosen.domain is None:
@@ -365,7 +366,7 @@ def _export(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     text = ledger.export_json()
     write_text(Path(chosen.file), text, force=chosen.force, option="FILE")
     counts = {name: ledger.status(name).number + 1 for name in ledger.data_sets}
-    return Answer(f"{chosen.file}: {_entries(counts)} written", {"entries": counts})
+    return Answer(f"{printable(chosen.file)}: {_entries(counts)} written", {"entries": counts})
 
 
 def _import(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
@@ -391,7 +392,7 @@ def _backup(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     _check_no_log(path)
     with new_place(path, force=chosen.force, option="FILE") as begun:
         ledger.backup(begun)
-    return Answer(f"{chosen.file}: a whole copy", {"file": chosen.file})
+    return Answer(f"{printable(chosen.file)}: a whole copy", {"file": chosen.file})
 
 
 def _check_no_log(path: Path) -> None:
@@ -408,7 +409,8 @@ def _page(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:
     names = None if chosen.data_set is None else (chosen.data_set,)
     text = ledger.page(data_sets=names)
     write_text(Path(chosen.file), text, force=chosen.force, option="FILE")
-    return Answer(f"{chosen.file}: {len(text.encode())} bytes", {"file": chosen.file})
+    words = f"{printable(chosen.file)}: {len(text.encode())} bytes"
+    return Answer(words, {"file": chosen.file})
 
 
 # -- words ----------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
+from dpforest.display import printable
 from dpforest.exceptions import ParameterError
 from dpforest.ledger.chain import Chain, checked_chain, head_of, row_of
 from dpforest.ledger.fields import is_id
@@ -155,7 +156,8 @@ def restore(store: Store, export: Export) -> dict[str, int]:
     """
     if store.ledger_id != export.ledger:
         raise ParameterError(
-            "file", export.ledger, f"is an export of another ledger than this one ({store.url})",
+            "file", export.ledger,
+            f"is an export of another ledger than this one ({printable(store.url)})",
             "Import it to a place where there is no ledger yet",
         )  # fmt: skip
     return {name: extend(store, chain, name) for name, chain in export.chains.items()}

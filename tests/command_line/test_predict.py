@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import time
 
 import numpy as np
 import pytest
@@ -186,6 +187,20 @@ def test_explain(good, here, ask):
     code, _, err = ask("explain forest/model.json --feature none")
     assert code == 2 and "none" in err
     assert ask("explain forest/model.json --plot learnt.svg")[0] == 2
+
+
+@pytest.mark.parametrize("kind", ["svg", "pdf", "png"])
+def test_a_plot_is_the_same_bytes_at_any_time(kind, good, here, monkeypatch):
+    """So it says nothing of when, and in which zone, somebody looked at a model."""
+    pytest.importorskip("matplotlib")
+    for number, zone in enumerate(("America/St_Johns", "Pacific/Kiritimati")):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        good(f"explain forest/model.json --plot {number}.{kind}")
+    monkeypatch.delenv("TZ")
+    time.tzset()
+    first, second = ((here / f"{number}.{kind}").read_bytes() for number in range(2))
+    assert first == second and b"CreationDate" not in first and b"<dc:date>" not in first
 
 
 def test_a_hostile_model_steers_no_terminal(good, ask, here, stored):
