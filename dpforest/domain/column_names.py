@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
+from dpforest.domain.near import folded
 from dpforest.domain.table import Table, check_width, names_of_index
 from dpforest.exceptions import Described, DomainError, ParameterError, RepeatedColumnsError
 
@@ -44,17 +45,23 @@ def _repair_of_name(absent: str, names: Sequence[str], of_index: Sequence[Any]) 
         return "It is the index of the frame: pass X.reset_index()"
     alike = written_alike(absent, names)
     if alike is not None:
-        return f"Its own is written {alike!r}: case and blanks count"
+        return words_on_alike(absent, alike)
     return "Add or rename the column, or rename all so that they are read by position"
 
 
 def written_alike(name: str, names: Sequence[str]) -> str | None:
-    """The first name that differs in case or blanks alone, and so is as good as known.
+    """The first name that differs in case, blanks or made-up letters alone, as good as known.
 
     Of a file without a header names are cells of a record, so no other one is told.
     """
-    own = name.strip().casefold()
-    return next((other for other in names if other.strip().casefold() == own), None)
+    return next((other for other in names if folded(other) == folded(name)), None)
+
+
+def words_on_alike(name: str, alike: str) -> str:
+    """Repair where a declared column is absent, and there is one whose name is nearly its own."""
+    if name.casefold().split() == alike.casefold().split():
+        return f"Its own is written {alike!r}: case and blanks count"
+    return f"Its own is written {ascii(alike)}, with other signs of Unicode: write {ascii(name)}"
 
 
 def table_names(X: Any) -> tuple[str, ...] | None:

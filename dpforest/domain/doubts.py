@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.domain.marks import DraftMark
-from dpforest.domain.near import SIGNS_OF_GAPS, is_filler
+from dpforest.domain.near import SIGNS_OF_GAPS, folded, is_filler
 from dpforest.domain.schema import CategoricalFeature, Classes
 
 #: Numbers as they are written elsewhere: 3,5 and 1.234,5 and 1 234 and 12,345.6, with units that
@@ -86,9 +86,9 @@ def have_leading_zeros(texts: Iterable[str]) -> bool:
 
 
 def spelt_alike(texts: Iterable[str]) -> bool:
-    """Say if some texts differ in case or blanks alone."""
+    """Say if some texts differ in case, blanks or how their letters are made up, alone."""
     known = list(texts)
-    return len({" ".join(text.casefold().split()) for text in known}) < len(known)
+    return len(set(map(folded, known))) < len(known)
 
 
 def read_as_days(texts: Iterable[str]) -> bool:
@@ -245,7 +245,10 @@ def doubts_of(name: str, entry: Any) -> str:
     words = [*_doubts_of_numbers(entry.drafted), *_doubts_of_kind(name, entry)]
     words += _doubts_of_texts(name, entry, texts)
     if spelt_alike(texts):
-        words.append("some differ in case or blanks alone; spell them alike to have one of them")
+        words.append(
+            "some differ in case, blanks or signs of Unicode that look the same; spell them alike "
+            "to have one of them"
+        )
     if any(LOST_CHARACTER in text for text in (name, *texts)):
         words.append("some characters were lost; write the file anew in UTF-8")
     return ", and ".join(words)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from dpforest.display import Grid, Page, Shown, count_text, printable
+from dpforest.domain.near import told_apart
 
 #: What becomes of a record or of its value.
 Effect = Literal["dropped", "clipped", "unknown", "missing", "position", "rounded"]
@@ -55,10 +56,10 @@ class FoundValue:
     because: str = ""
 
     def __str__(self) -> str:
-        text = f"{_short(self.value)} ({self.records:,})"
+        text = f"{told_apart(_short(self.value))} ({self.records:,})"
         if self.near is None:
             return text
-        near = repr(_short(self.near)) if self.near else "missing"
+        near = told_apart(repr(_short(self.near))) if self.near else "missing"
         return f"{text}: {near}{'?' if self.because else ''}"
 
 

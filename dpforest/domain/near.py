@@ -44,6 +44,8 @@ _AMOUNT = re.compile(
     r"(?P<number>[\d.,](?:[\d.,\s'’_]*[\d.,])?)\s*"
     r"(?:[^\W\d_]|[\s%°$£¥€/])*(?P<close>\))?"
 )
+#: How texts differ that nobody can tell apart by looking at them.
+_SAME_LOOK = "letters that look the same, made up of other signs"
 _BLANK = r"[\s'’_]"
 #: Ways to write a number, each with what stands between its thousands; the likelier one first.
 _WAYS_TO_WRITE = (
@@ -80,7 +82,7 @@ class NearMisses:
 
     def __init__(self, declared: Sequence[str]) -> None:
         self._texts = tuple(declared)
-        self._folded = _first_of((_folded(text), text) for text in declared)
+        self._folded = _first_of((folded(text), text) for text in declared)
         self._bare = _first_of((_bare(text), text) for text in declared)
         self._numbers = [(meaning, text) for text in declared
                          if isinstance(meaning := meaning_of(text), float)]  # fmt: skip
@@ -100,8 +102,10 @@ class NearMisses:
         return None
 
     def _by_case(self, text: str) -> NearMiss | None:
-        meant = self._folded.get(_folded(text))
-        return NearMiss(meant, "case or blanks") if meant is not None else None
+        meant = self._folded.get(folded(text))
+        if meant is None:
+            return None
+        return NearMiss(meant, _SAME_LOOK if look_the_same(meant, text) else "case or blanks")
 
     def _by_truth(self, text: str) -> NearMiss | None:
         truth = _truth(text)
@@ -128,7 +132,7 @@ class NearMisses:
     def _by_letters(self, text: str) -> NearMiss | None:
         if len(text) < _LONG_ENOUGH or numbers_in(text):
             return None
-        close = get_close_matches(_folded(text), list(self._folded), n=1, cutoff=_CLOSE)
+        close = get_close_matches(folded(text), list(self._folded), n=1, cutoff=_CLOSE)
         return NearMiss(self._folded[close[0]], "a letter or two") if close else None
 
 
@@ -199,7 +203,7 @@ def _finite(text: str) -> float | None:
 
 
 def _as_gap(text: str) -> NearMiss | None:
-    is_gap = _folded(text) in _GAPS
+    is_gap = folded(text) in _GAPS
     return NearMiss("", "a sign for a missing value") if is_gap else None
 
 
@@ -214,8 +218,21 @@ def _text(value: Any) -> str:
     return text_of(value).rstrip("\0").strip()
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """A text without case, blanks around words, and the ways to make up its letters."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def look_the_same(text: str, other: str) -> bool:
+    """Say if texts are one but for how letters are made up: é is one sign, or an e and a mark."""
+    return unicodedata.normalize("NFC", text) == unicodedata.normalize("NFC", other)
+
+
+def told_apart(text: str) -> str:
+    """A text whose letters are made up in an unusual way, with their signs written out."""
+    if unicodedata.is_normalized("NFC", text):
+        return text
+    return text.encode("ascii", "backslashreplace").decode("ascii")
 
 
 def _bare(text: str) -> str:
@@ -228,4 +245,4 @@ def _truth(text: str) -> bool | None:
     meaning = meaning_of(text)
     if meaning in (0.0, 1.0):
         return meaning == 1.0
-    return _TRUTHS.get(_folded(text))
+    return _TRUTHS.get(folded(text))

@@ -64,6 +64,17 @@ def test_labels_that_are_spelt_otherwise_are_told_and_not_dropped_in_silence():
     assert len(DomainEncoder(DOMAIN).encode([GOOD] * 9, labels).labels) == 4
 
 
+def test_values_that_look_the_same_are_told_apart():
+    """An é of one sign and one of two are not one category, and nobody sees why."""
+    one, two = "caf\xe9", "cafe\u0301"
+    for declared, found, told in ((one, two, r"'cafe\u0301' (1): 'caf\xe9'?"),
+                                  (two, one, r"'caf\xe9' (1): 'cafe\u0301'?")):  # fmt: skip
+        check = Domain(features={"a": [declared, "tea"]}, classes=[0, 1]).check([[found]], [0])
+        (value,) = only(check, "a", "unknown").values
+        assert value.near == declared and "look the same" in value.because
+        assert told.replace(r"\xe9", "\xe9") in str(check)
+
+
 NEAR = [
     (["0", "1"], "no", "0"), (["0", "1"], "YES", "1"), (["0", "1"], "t", "1"),
     (["no", "yes"], False, "no"), (["no", "yes"], "1.0", "yes"), (["no", "yes"], 0, "no"),

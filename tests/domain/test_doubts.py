@@ -291,3 +291,9 @@ def test_marks_of_numbers_go_with_their_bounds_and_once_an_entry_is_declared():
     for done in (declared, domain.without_marks()):
         assert not {"far", "identifies"} & set(re.findall(r"\w+", done.to_json()))
     assert domain.fingerprint() == domain.without_marks().fingerprint()
+
+
+def test_categories_that_look_the_same_are_a_doubt():
+    texts = ["caf\xe9", "cafe\u0301", "tea"] * 5
+    draft = Domain.draft([[text] for text in texts], [0, 1, 1] * 5)
+    assert "look the same" in draft.doubts["x0"]

@@ -14,8 +14,8 @@ from sklearn.metrics import r2_score
 
 from dpforest import BudgetAccountant, Domain, PrivateForestClassifier, PrivateForestRegressor
 from dpforest.domain.encoder import DomainEncoder
-from dpforest.exceptions import DomainError, DPForestError, ParameterError
-from dpforest.streams import BatchStream
+from dpforest.exceptions import DomainError, DPForestError, ParameterError, StreamError
+from dpforest.streams import BatchStream, CSVStream
 
 DOMAIN = Domain(features={"age": (0, 110), "ward": ["a", "b"]}, classes=["no", "yes"])
 TABLE = pd.DataFrame({"age": [40, 50], "ward": ["a", "b"]})
@@ -87,6 +87,20 @@ def test_a_missing_column_is_named_in_a_prediction_as_in_a_fit():
         forest.predict(table.rename(columns={"ward": "Ward"}))
     with pytest.raises(ValueError, match="feature names should match"):
         forest.predict(table.set_axis(["a", "b", "c"], axis=1)[["a", "b"]])
+
+
+def test_a_column_whose_name_looks_the_same_is_told_apart(tmp_path):
+    """An é of one sign and one of two are not one name, and nobody sees why."""
+    encoder = DomainEncoder(Domain(features={"caf\xe9": (0, 9), "age": (0, 9)}, classes=[0, 1]))
+    frame = pd.DataFrame({"cafe\u0301": [1, 2], "age": [1, 2]})
+    said = r"Its own is written 'cafe\\u0301', with other signs of Unicode: write 'caf\\xe9'"
+    with pytest.raises(DomainError, match=said):
+        encoder.check(frame)
+    with pytest.raises(DomainError, match=r"written 'Cafe\\u0301 ', with other signs"):
+        encoder.check(frame.rename(columns={"cafe\u0301": "Cafe\u0301 "}))
+    frame.assign(y=0).to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(StreamError, match=said):
+        CSVStream(tmp_path / "a.csv", "y").check(("caf\xe9", "age"))
 
 
 def test_a_feature_that_is_the_index_of_a_frame_is_told_where_it_is():

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from dpforest.domain.column_names import written_alike
+from dpforest.domain.column_names import words_on_alike, written_alike
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.exceptions import ParameterError, ParameterTypeError, StreamError, kind_of
 from dpforest.records.base import Records
@@ -159,5 +159,5 @@ def _repair_of(absent: str, names: Sequence[str], otherwise: str) -> str:
         )
     alike = written_alike(absent, names)
     if alike is not None:
-        return f"Its own is written {alike!r}: case and blanks count"
+        return words_on_alike(absent, alike)
     return otherwise
