@@ -41,7 +41,8 @@ def check_new(
     ParameterError
         Nothing was read, charged or written.
     """
-    if path.is_dir():
+    # A path that may not be looked at, or is too long, is refused where it is written.
+    if os.path.isdir(path):
         raise ParameterError(option, str(path), "is a folder", "Name a file")
     if os.path.lexists(path) and not force:
         raise ParameterError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def content_of(path: str) -> dict[str, Any]:
 
 def _file_at(path: str) -> Path:
     """The path, unless it is a folder: a fit's is named as readily as the file in it."""
-    if Path(path).is_dir():
+    if os.path.isdir(path):  # which says no of a path that may not be looked at
         raise ModelFormatError(
             f"{path!r} is a folder. Name a file in it, such as {str(Path(path) / 'model.json')!r}."
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 
 from dpforest.command_line.answers import (
@@ -54,7 +55,7 @@ def run_verify(chosen: argparse.Namespace) -> Answer:
     if not _has_words_at(report):
         content_of(chosen.report)  # a file that cannot be read is bad input, and no false report
     model = None if chosen.model is None else Path(chosen.model)
-    if model is not None and not model.is_file():
+    if model is not None and not os.path.isfile(model):
         content_of(chosen.model)
     signed = None if chosen.signature is None else Path(chosen.signature)
     try:

@@ -7,9 +7,9 @@ entry warns and has no guarantee, until somebody names a source of its own for t
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -85,7 +85,7 @@ def _check_parameters(task: str | None, path: str | PathLike[str] | None) -> Non
     if path is not None and not isinstance(path, (str, PathLike)):
         kind = type(path).__name__
         raise ParameterTypeError("path", kind, "must name a new file", "Give a str or a path")
-    if path is not None and Path(path).exists():
+    if path is not None and os.path.exists(path):
         raise ParameterError(
             "path",
             str(path),

@@ -80,6 +80,37 @@ def test_a_file_that_is_refused_is_told_on_one_line(here, capsys):
     assert told_on_one_line("".join(capsys.readouterr()))
 
 
+#: Longer than any name may be: the system does not look at such a place.
+LONG = "x" * 300
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["report", "show", LONG],
+        ["report", "verify", LONG],
+        ["report", "diff", "forest/report.json", LONG],
+        ["report", "verify", "forest/report.json", "--model", LONG],
+        ["report", "show", "forest/model.json", "--output", LONG],
+        ["export", "forest/model.json", "--output", LONG],
+        ["predict", "forest/model.json", "stays.csv", "--output", LONG],
+        ["explain", LONG],
+        ["domain", "draft", *LABELLED, "--output", LONG],
+        ["fit", *LABELLED, "--domain", "domain.json", "--epsilon", "1", "--yes", "--output", LONG],
+        ["ledger", "export", "--ledger", "sqlite:///own.ledger", LONG],
+        ["ledger", "backup", "--ledger", "sqlite:///own.ledger", LONG],
+        ["ledger", "page", "--ledger", "sqlite:///own.ledger", LONG],
+    ],
+    ids=lambda words: " ".join(words).replace(LONG, "LONG"),
+)
+def test_a_place_that_cannot_be_looked_at_is_refused(words, here, capsys):
+    """In words, and not as a fault; nor is anything charged."""
+    a_ledger("own")
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert "cannot be written (File name too long)" in said or "cannot be read (OSError)" in said
+
+
 def test_a_ledger_that_is_not_there_is_told_on_one_line(here, capsys):
     assert main(["ledger", "status", "--ledger", LEDGER.format(ODD)]) == 6
     assert told_on_one_line("".join(capsys.readouterr()))

@@ -178,6 +178,11 @@ def test_what_names_no_file_is_no_path_of_a_draft(path):
         Domain.draft(np.eye(2), ["n", "y"], path=path)
 
 
+def test_a_place_that_cannot_be_looked_at_is_refused(tmp_path):
+    with pytest.raises(ParameterError, match="cannot be written"):
+        Domain.draft(np.eye(2), ["n", "y"], path=tmp_path / ("x" * 300))
+
+
 def test_a_draft_is_not_written_over_an_edited_one(tmp_path):
     path = tmp_path / "domain.json"
     path.write_text("edited")
