@@ -36,7 +36,8 @@ _UNREACHABLE = {
     sqlite3.SQLITE_READONLY: ("the file may only be read", "Give this user the right to write"),
     sqlite3.SQLITE_CANTOPEN: (
         "the file cannot be opened",
-        "Give this user the right to write the file and its folder",
+        "Give this user the right to write the file and its folder, or name a shorter path: SQLite "
+        "opens none of 500 bytes and more",
     ),
     sqlite3.SQLITE_PERM: ("the file may not be opened", "Give this user the right to write"),
 }

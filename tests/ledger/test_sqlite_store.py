@@ -122,6 +122,13 @@ def test_a_file_that_does_not_keep_commits_is_refused(store, path, monkeypatch, 
 
 
 @on_linux
+def test_a_path_that_is_too_long_for_sqlite_is_said_to_be(tmp_path):
+    folder = tmp_path.joinpath(*["x" * 100] * 5)
+    folder.mkdir(parents=True)
+    with pytest.raises(LedgerUnreachable, match="or name a shorter path"):
+        open_store(f"sqlite:///{folder / 'claims.ledger'}", create=True)
+
+
 def test_a_copy_without_its_log_is_refused(store, path, tmp_path):
     add(store)
     copy = tmp_path / "copy.ledger"
