@@ -13,6 +13,7 @@ import numpy as np
 
 from dpforest.display import printable
 from dpforest.exceptions import FewRecordsWarning, MissingExtraError, WeakSignalWarning
+from dpforest.standard_streams import print_result
 from dpforest.writing import check_new, check_writable, write_text
 
 #: Files of the report: the page, data for programs, and words.
@@ -43,7 +44,13 @@ def run_demo(
     force : bool, default=False
         Write over files that are there.
     stream : text stream, optional
-        Where the lines go, else to stdout; the last one is one JSON object. The bar goes to stderr.
+        Where the lines go, else to stdout; the last one is one JSON object. At a terminal a bar
+        goes to stderr.
+
+    Raises
+    ------
+    ParameterError
+        Something is where a file is to be, or the folder or stdout cannot be written.
 
     Returns
     -------
@@ -54,18 +61,20 @@ def run_demo(
     from dpforest import PrivateForestClassifier
     from dpforest.datasets import load_adult
 
-    stream = stream or sys.stdout
     for name in REPORTS:
         check_new(Path(output_dir) / name, force, "--output-dir")
     data = load_adult()
     train, test = _split(data.target, split_seed)
     parameters = {"epsilon": epsilon, "delta": delta, "strategy": strategy, "domain": data.domain}
-    forest = PrivateForestClassifier(**parameters, verbose=1)
-    print(f"plan, before any record is touched: {forest.plan()}\n", file=stream, flush=True)
+    # A bar is for somebody who watches, as everywhere in commands.
+    watched = bool(getattr(sys.stderr, "isatty", bool)())
+    forest = PrivateForestClassifier(**parameters, verbose=int(watched))
+    _say(f"plan, before any record is touched: {forest.plan()}\n", stream)
+    check_writable(Path(output_dir), "--output-dir")
     seconds = _fit(forest, PrivateForestClassifier(**parameters), data, train)
-    print(
+    _say(
         f"adult: fitted on {len(train)} records in {seconds:.2f} s, tested on {len(test)} others",
-        file=stream,
+        stream,
     )
     figures = {
         "majority class": _majority(data.target[train], data.target[test]),
@@ -73,14 +82,21 @@ def run_demo(
         "a forest without privacy": _baseline(data, train, test),
     }
     for name, (accuracy, auc) in figures.items():
-        print(f"  {name:24}  accuracy {accuracy:.4f}, AUC {auc:.4f}", file=stream)
+        _say(f"  {name:24}  accuracy {accuracy:.4f}, AUC {auc:.4f}", stream)
     path = _write_report(forest, Path(output_dir), force, stream)
-    print(
-        f"{forest.guarantee_}\nspent {forest.spent_}; report: {printable(str(path))}", file=stream
-    )
+    report = printable(str(path))
+    _say(f"{forest.guarantee_}\nspent {forest.spent_}; report: {report}", stream)
     result = _result(forest, list(figures.values()), seconds, path)
-    print(json.dumps(result), file=stream)
+    _say(json.dumps(result), stream)
     return result
+
+
+def _say(words: str, stream: TextIO | None) -> None:
+    """Print to a stream; without one to stdout, whose refusal has words of its own."""
+    if stream is None:
+        print_result(words)
+    else:
+        print(words, file=stream, flush=True)
 
 
 def _result(
@@ -149,10 +165,9 @@ def _baseline(data: Any, train: np.ndarray, test: np.ndarray) -> tuple[float, fl
     return _figures(forest, filled[test], data.target[test])
 
 
-def _write_report(forest: Any, folder: Path, force: bool, stream: TextIO) -> Path:
+def _write_report(forest: Any, folder: Path, force: bool, stream: TextIO | None) -> Path:
     """Write the report in all its forms; return the page, or without jinja2 the JSON."""
     report = forest.privacy_report()
-    check_writable(folder, "--output-dir")
     page, data, words = (folder / name for name in REPORTS)
 
     def write(path: Path, text: str) -> None:
@@ -163,6 +178,6 @@ def _write_report(forest: Any, folder: Path, force: bool, stream: TextIO) -> Pat
     try:
         write(page, report.to_html())
     except MissingExtraError as missing:
-        print(f"no page: {missing}", file=stream)
+        _say(f"no page: {missing}", stream)
         return data
     return page

@@ -26,6 +26,8 @@ def open_standard_streams() -> None:
 
 def print_notice(words: str) -> None:
     """Say something to people who watch: on stderr, if it is still there."""
+    if sys.stderr is None:  # what is printed to no stream goes to stdout, among the results
+        return
     with suppress(OSError):  # a terminal that was closed must not end a fit
         print(words, file=sys.stderr, flush=True)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
+import sys
 from types import SimpleNamespace
 
 import pytest
 
-from dpforest import PrivacyReport, demo
+from dpforest import ParameterError, PrivacyReport, demo
 from dpforest.__main__ import main
 from dpforest.demo import run_demo
 
@@ -68,6 +71,7 @@ def test_the_report_is_a_page_and_data(shown):
 
 def test_a_report_is_written_over_only_where_that_is_asked(shown, capsys, tmp_path):
     forest, folder = SimpleNamespace(privacy_report=lambda: shown_report(shown)), tmp_path / "new"
+    folder.mkdir()
     written = demo._write_report(forest, folder, False, io.StringIO())
     written.write_text("old")
     for page in demo.REPORTS:
@@ -96,3 +100,36 @@ def shown_report(shown):
 def test_what_cannot_be_is_refused_before_anything_is_written(options, said, capsys, tmp_path):
     assert main(["demo", *options, "--output-dir", str(tmp_path)]) == 2
     assert said in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def full(*words, **more):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_below_stdout_is_told_in_a_line_before_a_record_is_read(
+    monkeypatch, capsys, tmp_path
+):
+    monkeypatch.setattr(demo, "_fit", lambda *all: pytest.fail("nobody would see what came of it"))
+    monkeypatch.setattr(sys.stdout, "write", full)
+    assert main(["demo", "--output-dir", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1 and "No space left on device" in told
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_fit(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(demo, "_fit", lambda *all: pytest.fail("its report has no place"))
+    (tmp_path / "file").touch()
+    assert main(["demo", "--output-dir", str(tmp_path / "file" / "folder")]) == 2
+    assert "--output-dir" in capsys.readouterr().err
+
+
+def test_words_go_to_a_stream_or_to_stdout_and_its_refusal_is_ours(monkeypatch, capsys):
+    given = io.StringIO()
+    demo._say("a line", given)
+    assert given.getvalue() == "a line\n" and capsys.readouterr().out == ""
+    demo._say("a line", None)
+    assert capsys.readouterr().out == "a line\n"
+    monkeypatch.setattr(sys.stdout, "write", full)
+    with pytest.raises(ParameterError, match="what the command did otherwise stands"):
+        demo._say("a line", None)

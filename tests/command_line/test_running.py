@@ -17,6 +17,7 @@ from dpforest.command_line import running
 from dpforest.command_line.answers import Answer
 from dpforest.command_line.running import run_command
 from dpforest.exceptions import BudgetExceeded, LedgerDamaged, ParameterError, WeakSignalWarning
+from dpforest.standard_streams import print_notice
 
 SECRET = "4711.25"
 
@@ -149,10 +150,16 @@ def test_without_stderr_nothing_but_results_is_on_stdout(here):
     assert run.returncode == 2 and run.stdout == "" == run.stderr
 
 
+def test_a_notice_without_stderr_is_dropped_and_no_result(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stderr", None)  # as of a program without a console
+    print_notice("charged")
+    assert capsys.readouterr().out == ""
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is full")
 @pytest.mark.parametrize("words", [
     "predict forest/model.json stays.csv", "explain forest/model.json",
-    "report verify forest/report.json", "version",
+    "report verify forest/report.json", "version", "demo --output-dir demo",
 ])  # fmt: skip
 def test_a_full_disk_below_stdout_is_no_fault_of_dpforest(here, words):
     run = shell(words, "> /dev/full")
