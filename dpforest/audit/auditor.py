@@ -13,6 +13,7 @@ from dpforest.audit.bounds import certified_epsilon, largest_certifiable, larges
 from dpforest.audit.claims import check_claim, check_error
 from dpforest.audit.events import choose_event
 from dpforest.audit.neighbours import DatasetPair, as_pairs
+from dpforest.audit.outcomes import NoOutput, are_errors, of_one_width
 from dpforest.audit.result import AuditResult, FoundEvent, judge
 from dpforest.audit.subjects import Estimator, Subject, as_subject, draw_outputs
 from dpforest.audit.worst_cases import worst_cases
@@ -62,7 +63,8 @@ def audit(
     Raises
     ------
     ParameterError, ParameterTypeError
-        Parameters that make no sense, or datasets that are not neighbours.
+        Parameters that make no sense, or datasets that are not neighbours; a subject of which every
+        run ends with an error, or many runs at once do. Other errors of single runs are outputs.
 
     Warns
     -----
@@ -90,7 +92,7 @@ def audit(
     test = _Test(audited, runs - runs // 2, delta, alpha)
     learning = max(2, runs // 2 // len(candidates))
     pair, outputs = _most_promising(test, candidates, learning)
-    found, bound, interval = test.run(pair, outputs)
+    found, bound, interval, errors = test.run(pair, outputs)
     largest = largest_certifiable(test.runs, delta, alpha)
     verdict, reason = judge(bound, claim, largest, delta, confidence)
     return AuditResult(
@@ -106,7 +108,7 @@ def audit(
         confidence=confidence,
         largest_certifiable=largest,
         verdict=verdict,
-        reason=reason,
+        reason=reason + _error_words(errors, 2 * test.runs),
     )
 
 
@@ -124,25 +126,21 @@ class _Test:
 
     def draw(self, pair: DatasetPair, runs: int) -> _Outputs:
         """Outputs of so many runs on each dataset."""
-        first, second = (
+        drawn = [
             draw_outputs(self.subject, dataset, runs, pair) for dataset in (pair.first, pair.second)
-        )
-        if first.shape != second.shape:
-            raise ParameterError(
-                "subject",
-                self.subject.name,
-                f"gives {first.shape[1]} numbers on one dataset, {second.shape[1]} on the other",
-                "Return arrays of one length; fill up with a number that is no output",
-            )
+        ]
+        first, second = of_one_width(self.subject.name, drawn)
         return first, second
 
     def promise(self, learning: _Outputs) -> float:
         """Bound that the learning runs promise."""
         return choose_event(learning, None, self.runs, self.delta, self.alpha).promised
 
-    def run(self, pair: DatasetPair, learning: _Outputs) -> tuple[FoundEvent, float, float]:
-        """The event, its certified bound, and the upper end of what it shows."""
+    def run(self, pair: DatasetPair, learning: _Outputs) -> tuple[FoundEvent, float, float, int]:
+        """The event, its certified bound, the upper end of what it shows, and errors of runs."""
         testing, shown = self.draw(pair, self.runs), not _is_of_records(self.subject, pair)
+        *known, first, second = of_one_width(self.subject.name, [*learning, *testing])
+        learning, testing = (known[0], known[1]), (first, second)
         event = choose_event(learning, testing, self.runs, self.delta, self.alpha, shown)
         hits = [int(part.sum()) for part in np.split(event.happened, 2)]
         more, less = hits if event.likelier_on_first else hits[::-1]
@@ -155,7 +153,8 @@ class _Test:
             hits_second=hits[1],
             runs=n,
         )
-        return found, bound, max(bound, largest_epsilon(more, less, n, delta, alpha))
+        interval = max(bound, largest_epsilon(more, less, n, delta, alpha))
+        return found, bound, interval, sum(int(are_errors(part).sum()) for part in testing)
 
 
 def _most_promising(
@@ -164,9 +163,22 @@ def _most_promising(
     """The pair to test, with its learning runs."""
     if len(candidates) == 1:
         return candidates[0], test.draw(candidates[0], runs)
-    tried = [(pair, test.draw(pair, runs)) for pair in candidates]
+    tried, refusals = [], []
+    for pair in candidates:
+        try:
+            tried.append((pair, test.draw(pair, runs)))
+        except NoOutput as refusal:  # an error on both datasets tells nothing of them
+            refusals.append(refusal)
+    if not tried:
+        raise refusals[0]
     promises = [test.promise(outputs) for _, outputs in tried]
     return tried[int(np.argmax(promises))]
+
+
+def _error_words(errors: int, runs: int) -> str:
+    if not errors:
+        return ""
+    return f" {errors:,} of {runs:,} testing runs ended with an error, which counts as an output."
 
 
 def _read_claim(subject: Any, claim: Any, delta: Any) -> tuple[float, float]:

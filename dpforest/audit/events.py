@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from dpforest.audit.bounds import SHARES, certified_epsilon, lower_limit, upper_limit
+from dpforest.audit.outcomes import are_errors
 
 _MAX_COLUMNS = 64  # single columns that are looked at one by one
 _MAX_THRESHOLDS = 256  # levels of a score that are tried
@@ -269,8 +270,11 @@ def _examples(score: Score, chosen: _Level) -> str:
     inside = score.choose >= level if chosen.on_first else score.choose <= level
     if not inside.any():
         return ""
-    rows, counts = np.unique(score.examples[inside], axis=0, return_counts=True)
-    return f", such as {', '.join(_shown(row) for row in rows[np.argsort(-counts)][:3])}"
+    examples = score.examples[inside]
+    failed = are_errors(examples)
+    rows, counts = np.unique(examples[~failed], axis=0, return_counts=True)
+    texts = [_shown(row) for row in rows[np.argsort(-counts)][:3]]
+    return f", such as {', '.join(['an error'] * bool(failed.any()) + texts)}"
 
 
 def _shown(row: NDArray) -> str:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from dpforest.accounting.accountant import BudgetAccountant
-from dpforest.audit.gaps import joined, refuse_masked, table_of
+from dpforest.audit.gaps import joined, table_of
 from dpforest.audit.neighbours import DatasetPair
+from dpforest.audit.outcomes import NO_OUTCOME, outcomes_of, raise_of, refuse_gaps
 from dpforest.exceptions import ParameterError, ParameterTypeError, kind_of
 
 
@@ -51,7 +52,7 @@ class Function:
 
     def sample(self, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:
         """One call a run."""
-        return _stacked(self.name, [self._function(dataset) for _ in range(runs)])
+        return outcomes_of(self.name, self._function, dataset, runs, pair)
 
 
 class Batched:
@@ -71,7 +72,7 @@ class Batched:
     def sample(self, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:
         """One call for all runs."""
         outputs = self._function(dataset, runs)
-        _refuse_gaps(self.name, outputs)
+        refuse_gaps(self.name, outputs)
         return np.asarray(outputs)
 
 
@@ -111,8 +112,10 @@ class Estimator:
         with warnings.catch_warnings():
             # Thousands of fits would warn alike; what warnings tell is for a replay to find.
             warnings.simplefilter("ignore")
-            return _stacked(self.name, [self._readout(self.fitted(dataset), probes)
-                                        for _ in range(runs)])  # fmt: skip
+            return outcomes_of(
+                self.name, lambda table: self._readout(self.fitted(table), probes),
+                dataset, runs, pair,
+            )  # fmt: skip
 
     def fitted(self, dataset: Any, random_state: Any = None) -> Any:
         """A fresh estimator, fitted."""
@@ -169,10 +172,11 @@ def draw_outputs(subject: Subject, dataset: Any, runs: int, pair: DatasetPair) -
     Raises
     ------
     ParameterError
-        If the subject gave another number of outputs, or something that is no number.
+        If the subject gave another number of outputs, or something that is no number, or ended
+        with an error that is of no single run.
     """
-    given = subject.sample(dataset, runs, pair)
-    _refuse_gaps(subject.name, given)
+    given = _sampled(subject, dataset, runs, pair)
+    refuse_gaps(subject.name, given)
     outputs = np.asarray(given)
     if outputs.dtype.kind not in "biuf" or outputs.shape[:1] != (runs,) or not outputs.size:
         raise ParameterError(
@@ -184,16 +188,20 @@ def draw_outputs(subject: Subject, dataset: Any, runs: int, pair: DatasetPair) -
     return outputs.reshape(runs, -1)
 
 
-def _stacked(name: str, outputs: list[Any]) -> NDArray:
-    """Outputs of single runs as rows."""
-    rows = [np.ravel(output) for output in outputs]
-    _refuse_gaps(name, rows)
-    return np.array(rows)
-
-
-def _refuse_gaps(name: str, outputs: Any) -> None:
-    repair = "Return a number that is no output"
-    refuse_masked(outputs, "subject", f"must give numbers alone, and {name} does not", repair)
+def _sampled(subject: Subject, dataset: Any, runs: int, pair: DatasetPair) -> Any:
+    """What the subject gives; an error of many runs at once is named."""
+    try:
+        return subject.sample(dataset, runs, pair)
+    except NO_OUTCOME:
+        raise
+    except Exception as error:
+        told = ParameterError(
+            "subject", subject.name,
+            f"ends with an error ({type(error).__name__}) that is of no single run, so that it "
+            "cannot be counted",
+            "Return a number that is no output where a run fails, or give a function of one run",
+        )  # fmt: skip
+        raise_of(told, error, pair)
 
 
 def released_values(model: Any, probes: Any) -> NDArray:

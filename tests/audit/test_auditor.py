@@ -153,7 +153,7 @@ def test_subjects_that_make_no_sense():
         audit(Batched(lambda d, n: np.zeros(n + 1)), PAIR, claimed_epsilon=1, runs=10)
     with pytest.raises(ParameterError, match="must give numbers of shape"):
         audit(Batched(lambda d, n: np.zeros((n, 0))), PAIR, claimed_epsilon=1, runs=10)
-    with pytest.raises(ParameterError, match="gives 2 numbers on one dataset, 3 on the other"):
+    with pytest.raises(ParameterError, match="gives 2 numbers in some runs, 3 in others"):
         audit(lambda records: list(records), PAIR, claimed_epsilon=1, runs=10)
     with pytest.raises(ParameterError, match="built-in pairs need a domain"):
         audit(responses(), claimed_epsilon=1)
