@@ -57,7 +57,7 @@ def _ed25519() -> Any:
     try:
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:
-        raise MissingExtraError(_PACKAGE, "ledger-signatures", "signatures") from None
+        raise MissingExtraError(_PACKAGE, "ledger-signatures", "a signature") from None
     return ed25519
 
 

@@ -55,10 +55,22 @@ class Arguments(argparse.ArgumentParser):
 
 #: Options by what the same is called in Python, where names are far apart.
 _IN_PYTHON = {"--actor": "--as"}
+_ANEW = (
+    "Files have commas between cells, points in numbers and are in UTF-8: write others anew, such "
+    "as by pandas.read_csv(file, sep=';', decimal=',', encoding='cp1252', dtype=...)"
+)
+#: What to do in place of options that people look for where there are none.
+_INSTEAD = {
+    "--drop": "A column that the domain does not declare is not read: leave it out of the domain",
+    "--categorical": "The domain says which columns are categories",
+    **dict.fromkeys(("--sep", "--delimiter", "--decimal", "--encoding"), _ANEW),
+}
 
 
 def _near(name: str, known: Sequence[str]) -> str:
-    """Words on the options that a name may mean."""
+    """Words on the options that a name may mean, or on what stands in its place."""
+    if name in _INSTEAD:
+        return f". {_INSTEAD[name]}"
     begun = [one for one in known if one.startswith(name)] if len(name) > len("--") else []
     named = [one for one in known if one == _IN_PYTHON.get(name)]
     near = named or begun or get_close_matches(name, known, n=1)

@@ -27,6 +27,15 @@ _OTHER_NUMBERS = (
 )
 #: Versions of which everything is worked out again: version 4 lacks what people typed in.
 _VERIFIED = (4, 5)
+#: Files of ours that are taken for reports.
+_OTHERS = {
+    "dpforest-model": "a stored model",
+    "dpforest-plain": "a model as plain JSON",
+    "dpforest-domain": "a domain",
+    "dpforest-charge": "a plan of a ledger",
+    "dpforest-report-signature": "the signature of a report",
+    "dpforest-output": "what a command printed",
+}
 
 
 def read_report(report: PrivacyReport | str | Path) -> tuple[PrivacyReport, str | None]:
@@ -43,8 +52,8 @@ def read_report(report: PrivacyReport | str | Path) -> tuple[PrivacyReport, str 
     ReportError
         If it is none.
     ParameterError
-        If no file is there that can be read, or it is a report in Markdown. Nothing is said
-        against the report.
+        If no file is there that can be read, or it is a report in Markdown or another file of ours,
+        such as a model. Nothing is said against the report.
     """
     if isinstance(report, PrivacyReport):
         return _record(report.model_dump_json()), None
@@ -57,6 +66,9 @@ def read_report(report: PrivacyReport | str | Path) -> tuple[PrivacyReport, str 
 
 def _record(text: str) -> PrivacyReport:
     data = parse_object(text, _refused)
+    kind = data.get("format")
+    if isinstance(kind, str) and kind in _OTHERS:
+        raise _unread(f"it is no report but {_OTHERS[kind]}")
     if version := newer_version(data):
         raise NewerReportError(version)
     try:

@@ -46,8 +46,10 @@ def test_every_page_holds_with_its_model(model, tmp_path):
 
 
 def test_what_carries_no_report_is_not_called_false(fitted, tmp_path):
-    """A file that is not there, one that is no text, and a report in words."""
-    words = fitted("multinomial").privacy_report().to_markdown(tmp_path / "report.md")
+    """A file that is not there, one that is no text, a report in words, and files of others."""
+    model = fitted("multinomial")
+    words = model.privacy_report().to_markdown(tmp_path / "report.md")
+    model.to_json(tmp_path / "model.json")
     (tmp_path / "report.bin").write_bytes(b"\xff\xfe")
     for given, said in (
         (str(tmp_path / "nope.json"), "cannot be read (there is none)"),
@@ -55,6 +57,8 @@ def test_what_carries_no_report_is_not_called_false(fitted, tmp_path):
         (tmp_path / "report.bin", "no text in UTF-8"),
         (tmp_path / "report.md", "Markdown, which carries no figures to check"),
         (words, "Markdown, which carries no figures to check"),
+        (tmp_path / "model.json", "it is no report but a stored model. Give the page"),
+        (model.domain.to_json(), "it is no report but a domain"),
     ):
         with pytest.raises(ParameterError) as caught:
             verify_report(given)
