@@ -189,7 +189,7 @@ def draw_outputs(subject: Subject, dataset: Any, runs: int, pair: DatasetPair) -
 
 
 def _sampled(subject: Subject, dataset: Any, runs: int, pair: DatasetPair) -> Any:
-    """What the subject gives; an error of many runs at once is named."""
+    """Outputs as the subject gives them; an error of many runs at once is named."""
     try:
         return subject.sample(dataset, runs, pair)
     except NO_OUTCOME:
