@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Plots in a figure, where nobody says which features, and features that are printed.
 _MOST_PLOTS, MOST_SHOWN = 6, 20
+#: Names of features that an error lists.
+_MOST_NAMED = 10
 #: Curves that a table has room for.
 _MOST_CURVES = 6
 _HAS_ALL = "all are in to_frame(), and in a shell in --json"
@@ -186,7 +188,11 @@ class Explanation(OwnNames):
         for found in self.dependence:
             if found.feature == feature:
                 return found
-        raise ParameterError("feature", feature, "is not in the domain", "Give a declared name")
+        names = [found.feature for found in self.dependence]
+        listed = ", ".join(map(repr, names[:_MOST_NAMED])) + ", …" * (len(names) > _MOST_NAMED)
+        raise ParameterError(
+            "feature", feature, "is not in the domain", f"Give a declared name: {listed}"
+        )
 
     def to_frame(self) -> DataFrame:
         """Importances as a pandas frame, a row for each feature, the largest first.

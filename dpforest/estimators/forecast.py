@@ -172,7 +172,7 @@ def forecast(plan: FitPlan, signal: float | None) -> str:
     if signal is None or gain is None:
         waits = plan.count is not None
         unknown = "unknown until the noisy number of records is bought" if waits else "unknown"
-        return f"{unknown}; declare approximate_rows"
+        return f"{unknown}; declare approximate_rows (on the command line: --rows)"
     if teaches(plan, signal):
         said = _learns_in_words(plan, gain)
         return f"R = {in_words(signal)}: {said}"

@@ -77,7 +77,7 @@ def test_what_was_planted_is_found(strategy, delta):
     assert [line.split()[1] for line in shown] == list(explanation.importances)
     known = any(error is not None for error in (explanation.importance_errors or {}).values())
     assert after == ([] if known else [explanation.note])
-    with pytest.raises(ParameterError, match="not in the domain"):
+    with pytest.raises(ParameterError, match="not in the domain. Give a declared name: 'age', "):
         explanation.of("income")
 
 

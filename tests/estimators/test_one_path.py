@@ -246,7 +246,7 @@ def test_a_forest_with_sizes_of_its_own_buys_no_number_of_records():
     forest = made("MultinomialForestClassifier", domain=unknown)
     plan = forest.plan()
     assert plan.signal is None and plan.teachable is None
-    assert plan.forecast == "unknown; declare approximate_rows"
+    assert plan.forecast == "unknown; declare approximate_rows (on the command line: --rows)"
     assert [part.name for part in plan.parts] == [
         "feature selection",
         "value selection",
