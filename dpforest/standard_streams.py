@@ -28,7 +28,8 @@ def print_notice(words: str) -> None:
     """Say something to people who watch: on stderr, if it is still there."""
     if sys.stderr is None:  # what is printed to no stream goes to stdout, among the results
         return
-    with suppress(OSError):  # a terminal that was closed must not end a fit
+    # A terminal that is gone, or a stream that was closed, must not end a fit.
+    with suppress(OSError, ValueError):
         print(words, file=sys.stderr, flush=True)
 
 

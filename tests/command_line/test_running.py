@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import subprocess
@@ -152,6 +153,10 @@ def test_without_stderr_nothing_but_results_is_on_stdout(here):
 
 def test_a_notice_without_stderr_is_dropped_and_no_result(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stderr", None)  # as of a program without a console
+    print_notice("charged")
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed)
     print_notice("charged")
     assert capsys.readouterr().out == ""
 
