@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpforest.accounting.grants import Grant
     from dpforest.accounting.ledger import Budget, LedgerEntry, ScopeRecord
     from dpforest.accounting.losses import PrivacyLoss
-    from dpforest.accounting.scopes import Request
+    from dpforest.accounting.requests import Request
 
 _HOMES = {
     "Budget": "dpforest.accounting.ledger",
@@ -43,7 +43,7 @@ _HOMES = {
     "ObjectivePerturbation": "dpforest.accounting.events",
     "PermuteAndFlipSelection": "dpforest.accounting.events",
     "PrivacyLoss": "dpforest.accounting.losses",
-    "Request": "dpforest.accounting.scopes",
+    "Request": "dpforest.accounting.requests",
     "ScopeRecord": "dpforest.accounting.ledger",
     "ZeroSumGeometricNoise": "dpforest.accounting.events",
 }

@@ -15,13 +15,13 @@ from dpforest.accounting.grants import Grant
 from dpforest.accounting.ledger import Budget, BudgetRecord, LedgerEntry, ScopeRecord
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
 from dpforest.accounting.rationals import check_length, to_rational
+from dpforest.accounting.requests import Request
+from dpforest.accounting.reserves import checked_reserve
 from dpforest.accounting.scopes import (
     ParallelCellsScope,
     ParallelRecordsScope,
     PoissonScope,
-    Request,
     SequentialScope,
-    checked_reserve,
 )
 from dpforest.accounting.units import open_units
 from dpforest.exceptions import BudgetExceeded, ParameterTypeError, ScopeError

@@ -18,10 +18,11 @@ from typing import Any
 
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.books import ROOM
+from dpforest.accounting.composition import Change
 from dpforest.accounting.ledger import Budget, LossRecord, ScopeRecord
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import MOST_DIGITS, check_length
-from dpforest.accounting.scopes import Change, SequentialScope
+from dpforest.accounting.scopes import SequentialScope
 from dpforest.accounting.units import UnitsScope, check_records_per_unit
 from dpforest.exceptions import BudgetExceeded
 

@@ -19,6 +19,7 @@ from dpforest.accounting import grants
 from dpforest.accounting.books import Books
 from dpforest.accounting.certificates import Certificate, Repeat, certify
 from dpforest.accounting.certified import check_place, check_units, is_alone, is_held
+from dpforest.accounting.composition import ComposingScope
 from dpforest.accounting.events import checked_loss
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.ledger import ScopeRecord
@@ -32,13 +33,14 @@ from dpforest.accounting.releases import (
     loss_of,
     repeats,
 )
-from dpforest.accounting.requests import Granted
-from dpforest.accounting.scopes import Request, Scope, SequentialScope, State
+from dpforest.accounting.requests import Granted, Request
+from dpforest.accounting.scope_tree import ScopeNode, State
+from dpforest.accounting.scopes import Scope, SequentialScope
 from dpforest.accounting.units import group_loss
 from dpforest.exceptions import BudgetExceeded, ParameterError, ScopeError
 from dpforest.observation import observe_grants
 
-N = TypeVar("N", bound=Scope)
+N = TypeVar("N", bound=ComposingScope)
 
 #: Sides of a round with a partition, and the scope that holds both.
 STRUCTURE, ESTIMATION, SIDES = "structure points", "estimation points", "structure and estimation"
@@ -337,7 +339,7 @@ def _by_step(steps: Sequence[Step], made: list[Grant]) -> tuple[dict[str, Grant]
     return tuple({release.role: next(left) for release in step.releases} for step in steps)
 
 
-def _n_granted(scope: Scope) -> int:
+def _n_granted(scope: ScopeNode) -> int:
     """Number of releases that were granted in a scope and in those inside."""
     inside = sum(_n_granted(child) for child in scope._children.values())
     return len(scope._entries) + inside

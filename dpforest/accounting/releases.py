@@ -15,9 +15,9 @@ from dpforest.accounting.certificates import Certificate, Repeat
 from dpforest.accounting.conversion import rho_of_epsilon
 from dpforest.accounting.events import DiscreteGaussianNoise, Event
 from dpforest.accounting.losses import NO_LOSS, PrivacyLoss
+from dpforest.accounting.mixtures import mixed
 from dpforest.accounting.rationals import shortened_down
 from dpforest.accounting.requests import Request
-from dpforest.accounting.scopes import mixed
 
 Shape = TypeVar("Shape")
 

@@ -23,7 +23,9 @@ from dpforest.accounting.books import Books
 from dpforest.accounting.ledger import ScopeKind
 from dpforest.accounting.losses import Amount, PrivacyLoss
 from dpforest.accounting.rationals import exp_up
-from dpforest.accounting.scopes import Scope, SequentialScope, check_adaptive
+from dpforest.accounting.reserves import check_adaptive
+from dpforest.accounting.scope_tree import ScopeNode
+from dpforest.accounting.scopes import Scope, SequentialScope
 from dpforest.exceptions import ParameterError, ParameterTypeError, ScopeError
 
 #: e to a power beyond this is past any delta.
@@ -164,7 +166,7 @@ class UnitsScope(SequentialScope):
         """Most records of a unit."""
         return self._size
 
-    def _counted(self, loss: PrivacyLoss, child: Scope | None = None) -> PrivacyLoss:
+    def _counted(self, loss: PrivacyLoss, child: ScopeNode | None = None) -> PrivacyLoss:
         certificate = None if child is None else child.certificate
         if certificate is not None and certificate.records_per_unit == self._size:
             return loss

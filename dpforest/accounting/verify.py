@@ -383,7 +383,7 @@ def _adaptivities(record: ScopeRecord, within_adaptive: bool) -> tuple[bool, ...
     return (True, False) if all(s.charged.loss == NO_LOSS for s in inside) else (True,)
 
 
-# What scopes that mix cost is written here a second time, apart from ``scopes`` on purpose: books
+# What scopes that mix cost is written here a second time, apart from ``mixtures`` on purpose: books
 # that a fault there made do not pass because the same fault checks them.
 def _mixed(shares: list[Fraction], losses: list[PrivacyLoss], adaptive: bool) -> PrivacyLoss:
     worst = _largest(losses)

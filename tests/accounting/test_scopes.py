@@ -216,6 +216,9 @@ class TestAdaptive:
         assert accountant.loss.rho == cap.rho
         ask(scope, 1)
         assert accountant.loss.rho == cap.rho
+        # What is around is priced anew when what was spent is known.
+        scope.close()
+        assert accountant.loss.rho == cap.rho
 
     def test_a_refused_one_leaves_no_mark(self):
         accountant = BudgetAccountant(10)
