@@ -24,8 +24,8 @@ from dpforest.accounting import (
 from dpforest.accounting.events import ObjectivePerturbation
 from dpforest.accounting.lists import ESTIMATION, STRUCTURE, Price, open_list
 from dpforest.accounting.losses import NO_LOSS
-from dpforest.accounting.releases import Plan, Release, Round, Step, loss_of, once
-from dpforest.bridge import Bridge, PlanError, Sealed, _covers, ask_together
+from dpforest.accounting.releases import Plan, PlanError, Release, Round, Step, loss_of, once
+from dpforest.bridge.bridge import Bridge, Sealed, _covers, ask_together
 from dpforest.exceptions import BudgetExceeded, ParameterError
 from dpforest.mechanisms.entropy import RandomSource, SeededSource, SystemSource
 from dpforest.mechanisms.objective import Calibration, ClippedLosses, release_minimum

@@ -31,7 +31,7 @@ from dpforest import Domain, PrivateForestClassifier
 from dpforest.accounting.events import DiscreteGaussianNoise, Event
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.releases import Plan, Release, Round, Step
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.records.base import Chunk
 from dpforest.records.table import Table

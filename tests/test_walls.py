@@ -1,7 +1,8 @@
 """The wall between what is secret and what is released, held by reading the sources.
 
-``dpforest/bridge.py`` alone sees both: it reveals, it runs mechanisms under grants, and it says of
-a number that it was released. Every import counts, those in functions and for type checkers too.
+``dpforest/bridge/bridge.py`` alone sees both: it reveals, it runs mechanisms under grants, and it
+says of a number that it was released. Every import counts, those in functions and for type
+checkers too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "dpforest"
-BRIDGE = "bridge"
+BRIDGE = "bridge/bridge"
 #: Where the two protocols are, and where secrets are made of records.
 COUNTING, RECORDS = "records/base", ("records/base", "records/streams/passes")
 #: Rooms of mechanisms and of grants themselves, and who audits mechanisms as such.
@@ -114,7 +115,7 @@ def test_the_bridge_alone_sees_both_sides():
     assert found_in_the_sources() == {}
 
 
-LEARNER = "from dpforest.bridge import Bridge\n"
+LEARNER = "from dpforest.bridge.bridge import Bridge\n"
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.releases import Plan, Round, Step
 from dpforest.accounting.scopes import Scope
 from dpforest.audit.neighbours import DatasetPair
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.domain.domain import Domain
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.matrix import EncodedTable

@@ -14,7 +14,7 @@ from dpforest.accounting.releases import SHARED, LearnerBudget, Plan, Release, o
 from dpforest.accounting.scopes import Scope
 from dpforest.accounting.tightening import in_epsilon_and_delta
 from dpforest.accounting.units import group_loss
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.bought_rows import fewest_rows, likely_rows
 from dpforest.estimators.fit_plan import (

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpforest.accounting.releases import SHARED, Release, once
 from dpforest.accounting.scopes import Scope
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.estimators.fit_plan import RANGE_ROLE, FitPlan
 from dpforest.mechanisms.entropy import RandomSource

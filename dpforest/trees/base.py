@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.releases import LearnerBudget, Plan
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.domain.list_order import ListOrder
 from dpforest.trees.splits import Trees
 

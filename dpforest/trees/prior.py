@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.releases import Release, Round, once
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.records.counts import ClassCounts
 from dpforest.trees.base import PRIOR_ROLE, prior_text
 from dpforest.trees.priced_events import count_noise

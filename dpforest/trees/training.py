@@ -6,7 +6,7 @@ from typing import Any
 
 from dpforest.accounting.releases import Plan
 from dpforest.accounting.scopes import Scope
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.records.base import Records
 from dpforest.trees.base import Learner, PartDone, ReleasedModel, TableFacts

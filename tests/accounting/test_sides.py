@@ -15,7 +15,7 @@ import pytest
 from dpforest.accounting import BudgetAccountant, ExponentialSelection, GeometricNoise
 from dpforest.accounting.lists import ESTIMATION, STRUCTURE
 from dpforest.accounting.verify import verify_composition
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.mechanisms.entropy import FixedWords, SeededSource
 from dpforest.records.base import Chunk, MemoryRecords
 from dpforest.records.table import Table

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from dpforest import BudgetLedger, PrivateForestClassifier, PrivateForestRegressor
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.command_line import fits, tables
 from dpforest.command_line.tables import Files
 from dpforest.estimators.base import PrivateEstimator

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from dpforest import Domain, MultinomialForestClassifier, bridge
+from dpforest import Domain, MultinomialForestClassifier
 from dpforest.accounting.allocation import ExplicitAllocation
+from dpforest.bridge import bridge
 from dpforest.consistent.answers import Label
 from dpforest.consistent.candidates import AllFeatures
 from dpforest.consistent.grower import grow_forest

@@ -28,7 +28,7 @@ from dpforest import (
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.releases import LearnerBudget
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.estimators import planning
 from dpforest.estimators.fit_plan import COUNT_ROLE, table_facts
 from dpforest.exceptions import ModelFormatError, StreamError

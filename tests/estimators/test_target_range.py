@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dpforest import Domain, PrivateForestRegressor
 from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.events import GeometricNoise
-from dpforest.accounting.releases import SHARED, Release, once
-from dpforest.bridge import Bridge, PlanError
+from dpforest.accounting.releases import SHARED, PlanError, Release, once
+from dpforest.bridge.bridge import Bridge
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.estimators.fit_plan import RANGE_ROLE
 from dpforest.estimators.target_range import EDGES, N_CELLS, find_range, release_target_range

@@ -7,9 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpforest import BudgetAccountant, bridge
+from dpforest import BudgetAccountant
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.releases import SHARED, Release, once
+from dpforest.bridge import bridge
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.estimators.fit_plan import RANGE_ROLE
 from dpforest.estimators.target_range import EDGES, release_target_range

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import dpforest.bridge
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
 from dpforest.accounting.releases import LearnerBudget, PlanError
+from dpforest.bridge import bridge
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import Chunk, MemoryRecords, reveal
@@ -195,7 +195,7 @@ def check_sensitivity(event, difference):
 @pytest.mark.parametrize("place", [0, 14, 30])  # targets at a bound, at the other, between
 def test_one_record_moves_one_shot_releases_as_priced(budget, place, monkeypatch):
     names = "add_geometric_noise", "add_discrete_gaussian_noise"
-    releases = Releases(monkeypatch, [(dpforest.bridge, name) for name in names])
+    releases = Releases(monkeypatch, [(bridge, name) for name in names])
     # Bins would be released values of their own, and these have to be the same for both tables.
     monkeypatch.setattr("dpforest.trees.random.bins.quantiles_are_affordable", lambda *_: False)
     table = table_of(48)
@@ -257,7 +257,7 @@ def test_one_record_moves_a_calibration_as_priced(place):
 
 @pytest.mark.parametrize("place", [0, 14, 30])
 def test_one_record_moves_refitted_releases_as_priced(place, monkeypatch):
-    releases = Releases(monkeypatch, [(dpforest.bridge, "add_discrete_gaussian_noise")])
+    releases = Releases(monkeypatch, [(bridge, "add_discrete_gaussian_noise")])
     monkeypatch.setattr("dpforest.trees.random.bins.quantiles_are_affordable", lambda *_: False)
     size = RefittedSize(3, 1, 2)
     settings = RefittedSettings(fixed_size=size, start_signal=1e9, curve_signal=1e9)

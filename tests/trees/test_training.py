@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from dpforest.accounting import BudgetAccountant, GeometricNoise
-from dpforest.accounting.releases import Plan, Release, Round, Step, loss_of, once
-from dpforest.bridge import PlanError
+from dpforest.accounting.releases import Plan, PlanError, Release, Round, Step, loss_of, once
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
 from dpforest.records.counts import RecordCount

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.records.base import Chunk, Records, Released, Secret
 from dpforest.records.counts import ClassCounts
 from dpforest.trees.base import TableFacts

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from dpforest.accounting.releases import LearnerBudget, Plan
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.checks import check_share
 from dpforest.trees.additive.model import AdditiveModel
 from dpforest.trees.additive.plan import build_plan

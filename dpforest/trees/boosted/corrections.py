@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.events import Event
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.trees.boosted.plan import BoostedShape, Role
 from dpforest.trees.boosted.queries import BoostedMove, LeafSums
 from dpforest.trees.boosted.steps import Scales, levels_of_leaves, newton_steps

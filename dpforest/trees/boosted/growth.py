@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.bridge import Part, Score
+from dpforest.bridge.protocols import Part, Score
 from dpforest.records.base import Released
 from dpforest.trees.base import TableFacts
 from dpforest.trees.boosted.counts import CountScore, NodeCounts

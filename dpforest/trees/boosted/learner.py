@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpforest.accounting.events import Event
 from dpforest.accounting.releases import LearnerBudget, Plan
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.records.base import Released
 from dpforest.trees.base import TableFacts
 from dpforest.trees.boosted.corrections import Grown, corrected, steps_of

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.releases import LearnerBudget, Round
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.trees.base import TableFacts
 from dpforest.trees.scored.queries import ScoreHistory
 

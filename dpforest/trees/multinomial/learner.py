@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dpforest.accounting.allocation import UniformAllocation
 from dpforest.accounting.events import DiscreteGaussianNoise, Event, GeometricNoise
 from dpforest.accounting.releases import LearnerBudget, Plan
-from dpforest.bridge import Bridge, BridgeCopy, Sealed, ask_together
+from dpforest.bridge.bridge import Bridge, BridgeCopy, Sealed, ask_together
 from dpforest.threads import thread_pool
 from dpforest.trees.base import TableFacts
 from dpforest.trees.multinomial.criteria import GINI_COUNT_CRITERION

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.records.rows import Totals
 from dpforest.trees.one_shot.leaf_scores import LeafScores
 from dpforest.trees.one_shot.plan import Role

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.releases import LearnerBudget, Plan
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.records.counts import ClassCounts, TargetSpans
 from dpforest.trees.base import TableFacts
 from dpforest.trees.one_shot.calibration import (

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpforest.accounting.events import GeometricNoise
 from dpforest.accounting.releases import LearnerBudget, Release, Round, once
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.records.base import Released
 from dpforest.trees.base import QUANTILES_ROLE as QUANTILES_ROLE
 from dpforest.trees.base import TableFacts

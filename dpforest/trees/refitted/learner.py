@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.releases import LearnerBudget, Plan
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.records.base import Released
 from dpforest.trees.base import TableFacts
 from dpforest.trees.prior import released_class_counts, start_scores

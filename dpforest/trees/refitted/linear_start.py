@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.trees.base import TableFacts
 from dpforest.trees.random.bins import Bins
 from dpforest.trees.refitted.design import LEVELS, LinearDesign

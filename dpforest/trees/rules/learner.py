@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.releases import LearnerBudget
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.records.base import Released
 from dpforest.records.counts import ClassCounts
 from dpforest.trees.base import PRIOR_ROLE, TableFacts

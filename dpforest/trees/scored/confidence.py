@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpforest.accounting.releases import LearnerBudget, Release, Round, once
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.trees.base import TableFacts
 from dpforest.trees.priced_events import count_noise
 from dpforest.trees.scored.claims import (

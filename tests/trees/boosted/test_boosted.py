@@ -16,8 +16,8 @@ from dpforest.accounting.events import (
     PermuteAndFlipSelection,
     ZeroSumGeometricNoise,
 )
-from dpforest.accounting.releases import LearnerBudget
-from dpforest.bridge import PlanError, Sealed
+from dpforest.accounting.releases import LearnerBudget, PlanError
+from dpforest.bridge.bridge import Sealed
 from dpforest.exceptions import ModelFormatError, ParameterError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords, Sensitivity

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpforest.bridge import PlanError
+from dpforest.accounting.releases import PlanError
 from dpforest.records.base import Chunk, Sensitivity, rows_of
 from dpforest.trees.boosted.growth import Candidates, CountedGrowth, Growth
 from dpforest.trees.boosted.kernels.histograms import (

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from dpforest.accounting.events import GeometricNoise, PermuteAndFlipSelection
-from dpforest.accounting.releases import LearnerBudget
-from dpforest.bridge import PlanError
+from dpforest.accounting.releases import LearnerBudget, PlanError
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import ModelFormatError, ParameterError
 from dpforest.records.base import Chunk, Sensitivity

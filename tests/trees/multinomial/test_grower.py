@@ -11,8 +11,9 @@ from scipy import stats
 
 from dpforest import BudgetAccountant, BudgetExceeded
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
+from dpforest.accounting.releases import PlanError
 from dpforest.accounting.scopes import SequentialScope
-from dpforest.bridge import BridgeCopy, PlanError
+from dpforest.bridge.bridge import BridgeCopy
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.mechanisms.entropy import FixedWords, SeededSource
 from dpforest.records.base import MemoryRecords

@@ -13,7 +13,7 @@ from scipy import stats
 from dpforest import BudgetAccountant, Domain, MultinomialForestClassifier
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
 from dpforest.accounting.releases import Round, Step
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.entropy import SeededSource

@@ -11,7 +11,7 @@ from dpforest import BudgetExceeded
 from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
 from dpforest.accounting.releases import Plan
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords

@@ -16,8 +16,8 @@ from dpforest.accounting.events import (
     GeometricNoise,
     PermuteAndFlipSelection,
 )
-from dpforest.accounting.releases import Release, Round, once
-from dpforest.bridge import Bridge, PlanError
+from dpforest.accounting.releases import PlanError, Release, Round, once
+from dpforest.bridge.bridge import Bridge
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
 from dpforest.exceptions import GrantError
 from dpforest.mechanisms.entropy import SeededSource

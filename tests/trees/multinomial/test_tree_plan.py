@@ -11,7 +11,7 @@ from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.lists import ESTIMATION, STRUCTURE
 from dpforest.accounting.rationals import mixture_epsilon
 from dpforest.audit.catalogue import SMALL_DOMAIN, one_split_plan
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords

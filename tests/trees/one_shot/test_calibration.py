@@ -10,8 +10,8 @@ import pytest
 
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import ExponentialSelection, GeometricNoise
-from dpforest.accounting.releases import Release, once
-from dpforest.bridge import Bridge, PlanError
+from dpforest.accounting.releases import PlanError, Release, once
+from dpforest.bridge.bridge import Bridge
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords, Sensitivity, reveal

@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpforest import bridge
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.releases import LearnerBudget, Step
+from dpforest.bridge import bridge
 from dpforest.exceptions import GrantError
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords

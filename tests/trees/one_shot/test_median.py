@@ -12,8 +12,8 @@ import pytest
 from dpforest import Domain, PrivateForestRegressor, ReportError, verify_report
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import ExponentialSelection
-from dpforest.accounting.releases import Release, once
-from dpforest.bridge import Bridge, PlanError
+from dpforest.accounting.releases import PlanError, Release, once
+from dpforest.bridge.bridge import Bridge
 from dpforest.exceptions import WeakSignalWarning
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import Secret

@@ -10,8 +10,8 @@ import pytest
 
 from dpforest.accounting.accountant import BudgetAccountant
 from dpforest.accounting.events import DiscreteGaussianNoise, GeometricNoise
-from dpforest.accounting.releases import LearnerBudget, Release, once
-from dpforest.bridge import Bridge, PlanError
+from dpforest.accounting.releases import LearnerBudget, PlanError, Release, once
+from dpforest.bridge.bridge import Bridge
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import MemoryRecords
 from dpforest.trees.random.bins import (

@@ -11,8 +11,8 @@ import pytest
 
 from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.events import GeometricNoise, PermuteAndFlipSelection
-from dpforest.accounting.releases import LearnerBudget
-from dpforest.bridge import Bridge, PlanError
+from dpforest.accounting.releases import LearnerBudget, PlanError
+from dpforest.bridge.bridge import Bridge
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.entropy import SeededSource

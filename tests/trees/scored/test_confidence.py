@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpforest.accounting import BudgetAccountant
 from dpforest.accounting.releases import LearnerBudget
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.records.base import Chunk, MemoryRecords
 from dpforest.records.table import Table

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 from dpforest.accounting.events import ObjectivePerturbation
 from dpforest.accounting.releases import LearnerBudget, Release, Round, once
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.exceptions import ParameterError
 from dpforest.mechanisms.objective import Calibration
 from dpforest.trees.base import TableFacts

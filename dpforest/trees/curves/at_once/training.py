@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpforest.accounting.events import ObjectivePerturbation
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.mechanisms.objective import Calibration
 from dpforest.trees.base import TableFacts
 from dpforest.trees.curves.at_once.queries import CodedRecords, CurveLosses

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from dpforest.accounting.releases import LearnerBudget, Release, Round, Step, once
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.trees.base import TableFacts
 from dpforest.trees.curves.base import LearntCurves
 from dpforest.trees.curves.in_turn.queries import counts_sensitivity

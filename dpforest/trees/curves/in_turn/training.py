@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.trees.base import TableFacts
 from dpforest.trees.curves.base import LearntCurves
 from dpforest.trees.curves.in_turn.queries import BinCounts, FeatureMove, ResidualSums

@@ -16,7 +16,7 @@ from scipy.optimize import root
 from dpforest import BudgetAccountant, Domain, PrivateForestRegressor
 from dpforest.accounting.events import ObjectivePerturbation
 from dpforest.accounting.releases import LearnerBudget, PlanError
-from dpforest.bridge import Bridge
+from dpforest.bridge.bridge import Bridge
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.mechanisms.entropy import SeededSource
 from dpforest.mechanisms.objective import Calibration

@@ -14,8 +14,8 @@ from dpforest.accounting.events import (
     GeometricNoise,
     ZeroSumGeometricNoise,
 )
-from dpforest.accounting.releases import LearnerBudget
-from dpforest.bridge import Bridge, PlanError, Sealed
+from dpforest.accounting.releases import LearnerBudget, PlanError
+from dpforest.bridge.bridge import Bridge, Sealed
 from dpforest.domain.schema import MAX_CATEGORIES
 from dpforest.domain.targets import TARGET_STEPS
 from dpforest.exceptions import ParameterError

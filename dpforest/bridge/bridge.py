@@ -1,29 +1,13 @@
-"""The bridge: the one place where secret becomes released.
-
-A learner holds a bridge. It asks for a named query with the roles that are next on its plan's
-list, and gets back a sealed total, which can do nothing but be noised, chosen from, drawn from or
-minimised, once for each role that was paid for. So these follow from its shape, whoever learns:
-
-* paid before counted: only `Bridge.ask` counts, and it asks the scope first;
-* one grant, one release: a sealed total gives up a role's grant when it is used;
-* the event's sensitivity is at least the query's, the score's range, or the objective's clip;
-* sides are drawn as they were priced: by the bridge, which refuses a question by others;
-* exactly what was planned is asked: the list has a cursor, and `Bridge.finish` looks at its end;
-* each role has a stream of random words of its own, as have public draws and words by record: how
-  many words one release took shows nowhere else.
-
-Held by tests/test_bridge.py and tests/test_walls.py.
-"""
+"""The bridge itself: what it asks for is paid for, then counted, then sealed."""
 
 from __future__ import annotations
 
 import operator
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from fractions import Fraction
 from types import TracebackType
-from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar, overload
+from typing import Any, Generic, NoReturn, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,16 +22,17 @@ from dpforest.accounting.events import (
 )
 from dpforest.accounting.grants import Grant
 from dpforest.accounting.lists import ESTIMATION, SIDES, STRUCTURE, grant_steps
-from dpforest.accounting.releases import PlanError as PlanError
-from dpforest.accounting.releases import Release, Round, Step
+from dpforest.accounting.releases import PlanError, Release, Round, Step
 from dpforest.accounting.scopes import Scope
+from dpforest.bridge.cursor import Cursor
+from dpforest.bridge.protocols import Families, Objective, Part, Score
 from dpforest.mechanisms.entropy import RandomSource
 from dpforest.mechanisms.lattice import select_interval_point
 from dpforest.mechanisms.noise import add_discrete_gaussian_noise, add_geometric_noise
-from dpforest.mechanisms.objective import Calibration, ClippedLosses, release_minimum
+from dpforest.mechanisms.objective import release_minimum
 from dpforest.mechanisms.row_words import RowWords
 from dpforest.mechanisms.selection import select_exponential, select_permute_and_flip
-from dpforest.mechanisms.streamed import Envelope, Family, select_exponential_streamed
+from dpforest.mechanisms.streamed import select_exponential_streamed
 from dpforest.mechanisms.zero_sum_noise import add_zero_sum_geometric_noise
 from dpforest.observation import observe_count, observed
 from dpforest.records.base import (
@@ -66,86 +51,6 @@ from dpforest.records.sides import Side
 from dpforest.records.table import Table
 
 T = TypeVar("T")
-T_contra = TypeVar("T_contra", contravariant=True)
-
-
-class Score(Protocol[T_contra]):
-    """Scores of candidates, made of what was counted; stands beside its query.
-
-    Attributes
-    ----------
-    unit : Fraction
-        What one step of the scores is worth.
-    score_range : Fraction
-        Largest minus smallest change of the scores by one record; its class's docstring proves it.
-    """
-
-    @property
-    def unit(self) -> Fraction: ...
-
-    @property
-    def score_range(self) -> Fraction: ...
-
-    def rows(self, counted: T_contra) -> Rows:
-        """Scored candidates, a row a cell; secret."""
-
-
-class Part(Protocol[T_contra]):
-    """Some of what was counted, that is noised by itself; stands beside its query."""
-
-    @property
-    def query(self) -> Query | View[Any]:
-        """The one that was asked."""
-
-    @property
-    def sensitivity(self) -> Sensitivity:
-        """Largest change of the part by one record; the docstring has the proof."""
-
-    def counts(self, counted: T_contra) -> NDArray[np.int64]:
-        """The part; secret."""
-
-
-class Families(Protocol[T_contra]):
-    """Sets of candidates that are too large to write down; see ``mechanisms.streamed``."""
-
-    @property
-    def unit(self) -> Fraction | Sequence[Fraction]: ...
-
-    @property
-    def score_range(self) -> Fraction: ...
-
-    def makers(self, counted: T_contra) -> Sequence[Callable[[Envelope], Family]]:
-        """A family a cell, each made when the mechanism asks for it; secret."""
-
-
-class Objective(Protocol[T_contra]):
-    """Losses whose noisy minimum is released; stands beside its query.
-
-    Attributes
-    ----------
-    query : View
-        The one that was asked.
-    clip, curvature : Fraction
-        Largest slope of one record's loss in its score, and how fast it grows at most; its class's
-        docstring proves both.
-    calibration : Calibration
-        What the event's epsilon is divided into.
-    """
-
-    @property
-    def query(self) -> View[Any]: ...
-
-    @property
-    def clip(self) -> Fraction: ...
-
-    @property
-    def curvature(self) -> Fraction: ...
-
-    @property
-    def calibration(self) -> Calibration: ...
-
-    def losses(self, counted: T_contra) -> ClippedLosses:
-        """The losses of all records; secret."""
 
 
 class Sealed(Generic[T]):
@@ -325,71 +230,6 @@ def _point(
     return codes
 
 
-class _Cursor:
-    """A list of rounds, and the place up to which it was asked."""
-
-    def __init__(self, rounds: tuple[Round, ...]) -> None:
-        self.rounds = rounds
-        self.copies: tuple[BridgeCopy, ...] = ()
-        self.lock = threading.Lock()
-        self.round = self.time = self.step = 0
-        self._skip()
-
-    def _skip(self) -> None:
-        """Go on to where there is a step, or to the end."""
-        while self.round < len(self.rounds):
-            one = self.rounds[self.round]
-            if one.steps and one.times > 0:
-                return
-            self.round += 1
-
-    @property
-    def here(self) -> Round | None:
-        """The round at the cursor; None at the end."""
-        return self.rounds[self.round] if self.round < len(self.rounds) else None
-
-    def next_step(self) -> tuple[Round, Step]:
-        """The step at the cursor, which moves on."""
-        one = self.here
-        assert one is not None
-        step = one.steps[self.step]
-        self.step += 1
-        if self.step == len(one.steps):
-            self.step, self.time = 0, self.time + 1
-        if self.time == one.times:
-            self._leave()
-        return one, step
-
-    @property
-    def place(self) -> tuple[int, int, int]:
-        """Round, time and step; may be set to where it was before."""
-        return self.round, self.time, self.step
-
-    @place.setter
-    def place(self, place: tuple[int, int, int]) -> None:
-        self.round, self.time, self.step = place
-
-    def next_round(self) -> Round:
-        """The whole round at the cursor, which moves behind it."""
-        one = self.here
-        assert one is not None
-        self._leave()
-        return one
-
-    def _leave(self) -> None:
-        self.step = self.time = 0
-        self.round += 1
-        self._skip()
-
-    def ahead(self) -> Iterator[Release]:
-        """Releases from here to the end, one time of each round."""
-        for number, one in enumerate(self.rounds[self.round :], start=self.round):
-            for place, step in enumerate(one.steps):
-                behind = number == self.round and place < self.step
-                if not behind or self.time + 1 < one.times:
-                    yield from step.releases
-
-
 def _nothing() -> None:
     """Tell nobody."""
 
@@ -417,7 +257,9 @@ class Bridge:
         source: RandomSource,
         step_done: Callable[[], None] = _nothing,
     ) -> None:
-        self._cursor = _Cursor(rounds)
+        self._rounds = rounds
+        self._cursor = Cursor((len(one.steps), one.times) for one in rounds)
+        self._copies: list[BridgeCopy] = []
         self._scope, self._records, self._source = scope, records, source
         self._step_done = step_done
         self._streams: dict[tuple[str | int, ...], RandomSource] = {}
@@ -448,7 +290,7 @@ class Bridge:
 
     def has(self, role: str) -> bool:
         """True if the list still asks for a role."""
-        return any(release.role == role for release in self._cursor.ahead())
+        return any(release.role == role for release in self._left())
 
     def event(self, role: str) -> Event:
         """The event of a role: as it was asked for last, or as it will be first.
@@ -460,10 +302,20 @@ class Bridge:
         """
         if role in self._asked:
             return self._asked[role]
-        for release in self._cursor.ahead():
+        for release in self._left():
             if release.role == role:
                 return release.event
         raise PlanError(f"{role!r} is not on the list")
+
+    @property
+    def _here(self) -> Round | None:
+        """The round that is asked for next; None at the end."""
+        return None if self._cursor.is_at_end else self._rounds[self._cursor.round]
+
+    def _left(self) -> Iterator[Release]:
+        """Releases that were not asked for yet, one time of each round."""
+        for number, step in self._cursor.ahead():
+            yield from self._rounds[number].steps[step].releases
 
     # -- asking ---------------------------------------------------------------------------------
 
@@ -504,17 +356,18 @@ class Bridge:
             return self._next_paid(roles)
 
     def _next_paid(self, roles: tuple[str, ...]) -> dict[str, Grant]:
-        here = self._cursor.here
+        here = self._here
         if here is None:
             raise PlanError(f"nothing more was planned, and {roles} is asked for")
         if here.label and not self._is_copy():
             raise PlanError(f"each {here.label} asks by a bridge of its own: copies()")
-        if (planned := here.steps[self._cursor.step].roles) != roles:
-            raise PlanError(f"{planned} was planned, and {roles} is asked for")
+        step = here.steps[self._cursor.step]
+        if step.roles != roles:
+            raise PlanError(f"{step.roles} was planned, and {roles} is asked for")
         before = self._cursor.place
         try:
-            one, step = self._cursor.next_step()
-            grants = self._granted(one, step)
+            self._cursor.pass_step()
+            grants = self._granted(here, step)
         except BaseException:
             self._cursor.place = before
             raise
@@ -534,7 +387,7 @@ class Bridge:
         What is written down is what any learner asks for: it can ask for nothing else, and for no
         less.
         """
-        while (here := self._cursor.here) is not None:
+        while (here := self._here) is not None:
             if here.label and not self._is_copy():
                 for copy in self.copies():
                     with copy:
@@ -551,10 +404,10 @@ class Bridge:
         PlanError
             If the list goes on, or a copy was not left at its end.
         """
-        if self._cursor.here is not None:
-            left = sorted({release.role for release in self._cursor.ahead()})
+        if not self._cursor.is_at_end:
+            left = sorted({release.role for release in self._left()})
             raise PlanError(f"planned and not asked for: {left}")
-        if not all(copy.is_done for copy in self._cursor.copies):
+        if not all(copy.is_done for copy in self._copies):
             raise PlanError("planned and not asked for: all of what each copy was made for")
 
     # -- words ----------------------------------------------------------------------------------
@@ -585,7 +438,8 @@ class Bridge:
 
     def _like(self, records: Records) -> Bridge:
         made = Bridge((), self._scope, records, self._source, self._step_done)
-        made._cursor, made._streams, made._asked = self._cursor, self._streams, self._asked
+        made._rounds, made._cursor, made._copies = self._rounds, self._cursor, self._copies
+        made._streams, made._asked = self._streams, self._asked
         return made
 
     def copies(self) -> tuple[BridgeCopy, ...]:
@@ -593,16 +447,16 @@ class Bridge:
 
         Each pays in a scope of its own and has words of its own, so they may be used in threads.
         """
-        here = self._cursor.here
-        if here is None or not here.label:
+        one = self._here
+        if one is None or not one.label:
             raise PlanError("no round with a label is next on the list")
-        one = self._cursor.next_round()
+        self._cursor.pass_round()
         sources = (self._source.spawn("copy", one.label, number) for number in range(one.times))
         made = tuple(
             BridgeCopy(one, number, self._scope, self._records, source, self._step_done)
             for number, source in enumerate(sources)
         )
-        self._cursor.copies += made
+        self._copies += made
         return made
 
 
@@ -667,7 +521,7 @@ class BridgeCopy(Bridge):
         if self._open is None:
             raise PlanError(f"a bridge of one {one.label} is used by with")
         *structure, last = one.steps
-        if self._cursor.here is None and not self._ahead:
+        if self._cursor.is_at_end and not self._ahead:
             return grant_steps(self._last, (last,), one.owner)[0]
         if self._cursor.step == 1:
             self._ahead = list(grant_steps(self._scope, structure, one.owner))
