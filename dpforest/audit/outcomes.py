@@ -28,6 +28,18 @@ _ERROR = np.array([_BITS]).view(np.float64)
 #: Tries on each dataset of a pair before it is said that no run gives an output.
 _TRIES = 10
 
+#: What is said where they all fail, and what to do: from the first run on, or from a later one.
+_NOTHING = (
+    "every run on {pair!r} ends with an error ({error}), so that nothing is released that could be "
+    "audited",
+    "Run it once on both datasets, and mend what it complains of",
+)
+_USED_UP = (
+    "runs on {pair!r} gave outputs until they all ended with an error ({error}), which tells "
+    "nothing of the datasets",
+    "Let no run use up what another needs, such as a budget that they share",
+)
+
 Run = Callable[[Any], Any]
 
 
@@ -45,13 +57,17 @@ def outcomes_of(name: str, run: Run, dataset: Any, runs: int, pair: DatasetPair)
     NoOutput
         The first run ended with an error, and so did some more on both datasets.
     ParameterError
-        Two runs gave outputs of two lengths, or one a masked cell.
+        So did the last run, where earlier ones did not; or two runs gave outputs of two lengths, or
+        one a masked cell.
     """
     given = []
     for index in range(runs):
         given.append(_tried(run, dataset))
         if index == 0 and given[0] is None:
-            _see_that_a_run_ends(name, run, pair)
+            _see_that_a_run_ends(name, run, pair, NoOutput, _NOTHING)
+    # What is used up by now would tell the runs before from those after.
+    if given and given[-1] is None:
+        _see_that_a_run_ends(name, run, pair, ParameterError, _USED_UP)
     return _stacked(name, [None if one is None else np.ravel(one[0]) for one in given])
 
 
@@ -103,8 +119,10 @@ def _tried(run: Run, dataset: Any) -> tuple[Any] | None:
         return None
 
 
-def _see_that_a_run_ends(name: str, run: Run, pair: DatasetPair) -> None:
-    """Stop where no run gives an output: a subject that is called wrongly says so at once."""
+def _see_that_a_run_ends(
+    name: str, run: Run, pair: DatasetPair, kind: type[ParameterError], words: tuple[str, str]
+) -> None:
+    """Stop where no run gives an output on either dataset: by its error nothing is told apart."""
     for dataset in (pair.first, pair.second) * _TRIES:
         try:
             run(dataset)
@@ -113,12 +131,8 @@ def _see_that_a_run_ends(name: str, run: Run, pair: DatasetPair) -> None:
             raise
         except Exception as error:
             last = error
-    told = NoOutput(
-        "subject", name,
-        f"every run on {pair.name!r} ends with an error ({type(last).__name__}), so that nothing "
-        "is released that could be audited",
-        "Run it once on both datasets, and mend what it complains of",
-    )  # fmt: skip
+    rule, repair = words
+    told = kind("subject", name, rule.format(pair=pair.name, error=type(last).__name__), repair)
     raise_of(told, last, pair)
 
 

@@ -116,6 +116,21 @@ def test_a_subject_that_gives_no_output_says_so_at_once_and_quotes_no_record(pai
     assert pair.made_up or told.value.__context__ is None
 
 
+@pytest.mark.parametrize("until", [300, 500, 700, 900, 999])
+def test_a_budget_that_runs_out_between_runs_accuses_nobody(until):
+    # Counts with noise, of a true claim; whoever comes late gets none, on whichever table.
+    rng, left = np.random.default_rng(4), [until]
+
+    def run(records):
+        left[0] -= 1
+        if left[0] < 0:
+            raise ValueError("the budget that all runs share is spent")
+        return len(records) + rng.laplace()
+
+    with pytest.raises(ParameterError, match=r"'one more' .*error \(ValueError\)"):
+        audit(run, PAIR, claimed_epsilon=1, runs=500)
+
+
 def test_refusals_of_ours_and_trouble_of_the_machine_end_an_audit_as_they_are():
     for kind in (MemoryError, OSError, ImportError, GrantError, KeyboardInterrupt):
         with pytest.raises(kind, match="4711"):
