@@ -16,6 +16,7 @@ from pkgutil import iter_modules
 from dpforest.domain.cells import compile_search
 from dpforest.estimators.fit_plan import FitPlan
 from dpforest.exceptions import ScopeError
+from dpforest.report.versions import library_versions
 from dpforest.trees.strategies import ASKED, STRATEGIES
 
 #: Packages of kernels that any fit may call; a learner imports its own.
@@ -31,7 +32,7 @@ _CUT_OFF = (
 
 
 def load_for(plan: FitPlan) -> None:
-    """Load kernels, the compiler's parts, and each learner that a plan may yet choose.
+    """Load kernels, the compiler's parts, each learner that a plan may yet choose, and versions.
 
     Parameters
     ----------
@@ -46,6 +47,7 @@ def load_for(plan: FitPlan) -> None:
     if _is_cut_off:
         raise ScopeError(_CUT_OFF)
     _load_kernels()
+    library_versions()  # which reads the package's files: they may be others after a long fit
     if plan.learner is None:
         for name in ASKED if plan.strategy == "auto" else (plan.strategy,):
             _load_learner(name)

@@ -10,6 +10,9 @@ import sys
 
 import pytest
 
+from dpforest import Domain, PrivateForestClassifier
+from dpforest.estimators.charge import FitCharge
+from dpforest.report.versions import library_versions
 from dpforest.trees.strategies import ASKED
 
 #: Packages whose modules no fit may load once it is charged.
@@ -95,3 +98,18 @@ def test_what_is_loaded_after_the_charge_is_found():
     assert "dpforest.mechanisms.kernels.noise" in late
     assert any(name.endswith(".learner") for name in late)
     assert any(name.startswith("numba.") for name in late)
+
+
+def test_versions_and_code_are_looked_up_before_the_charge(monkeypatch):
+    known, charged = [], FitCharge._open_accountant
+
+    def noted(charge):
+        known.append(library_versions.cache_info().currsize)
+        return charged(charge)
+
+    monkeypatch.setattr(FitCharge, "_open_accountant", noted)
+    library_versions.cache_clear()
+    domain = Domain(features={"age": (0, 99)}, classes=["no", "yes"], approximate_rows=400)
+    forest = PrivateForestClassifier(epsilon=2, domain=domain, strategy="rules")
+    forest.fit([[age] for age in range(100)] * 4, ["no", "yes"] * 200)
+    assert known == [1]
