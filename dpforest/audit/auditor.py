@@ -91,7 +91,8 @@ def audit(
     _warn_of_records(audited, candidates)
     test = _Test(audited, runs - runs // 2, delta, alpha)
     learning = max(2, runs // 2 // len(candidates))
-    pair, outputs = _most_promising(test, candidates, learning)
+    tried, left_out = _tried_pairs(test, candidates, learning)
+    pair, outputs = _most_promising(test, tried)
     found, bound, interval, errors = test.run(pair, outputs)
     largest = largest_certifiable(test.runs, delta, alpha)
     verdict, reason = judge(bound, claim, largest, delta, confidence)
@@ -108,7 +109,7 @@ def audit(
         confidence=confidence,
         largest_certifiable=largest,
         verdict=verdict,
-        reason=reason + _error_words(errors, 2 * test.runs),
+        reason=reason + _error_words(errors, 2 * test.runs) + _left_out_words(left_out),
     )
 
 
@@ -157,20 +158,28 @@ class _Test:
         return found, bound, interval, sum(int(are_errors(part).sum()) for part in testing)
 
 
-def _most_promising(
+_Tried = list[tuple[DatasetPair, _Outputs]]
+
+
+def _tried_pairs(
     test: _Test, candidates: tuple[DatasetPair, ...], runs: int
-) -> tuple[DatasetPair, _Outputs]:
-    """The pair to test, with its learning runs."""
-    if len(candidates) == 1:
-        return candidates[0], test.draw(candidates[0], runs)
-    tried, refusals = [], []
+) -> tuple[_Tried, list[str]]:
+    """Pairs with their learning runs, and names of those on which no run gives an output."""
+    tried, refusals = [], {}
     for pair in candidates:
         try:
             tried.append((pair, test.draw(pair, runs)))
         except NoOutput as refusal:  # an error on both datasets tells nothing of them
-            refusals.append(refusal)
+            refusals[pair.name] = refusal
     if not tried:
-        raise refusals[0]
+        raise next(iter(refusals.values()))
+    return tried, list(refusals)
+
+
+def _most_promising(test: _Test, tried: _Tried) -> tuple[DatasetPair, _Outputs]:
+    """The pair to test, with its learning runs."""
+    if len(tried) == 1:
+        return tried[0]
     promises = [test.promise(outputs) for _, outputs in tried]
     return tried[int(np.argmax(promises))]
 
@@ -179,6 +188,12 @@ def _error_words(errors: int, runs: int) -> str:
     if not errors:
         return ""
     return f" {errors:,} of {runs:,} testing runs ended with an error, which counts as an output."
+
+
+def _left_out_words(names: list[str]) -> str:
+    if not names:
+        return ""
+    return f" Left out, since every run ended with an error: {', '.join(map(repr, names))}."
 
 
 def _read_claim(subject: Any, claim: Any, delta: Any) -> tuple[float, float]:

@@ -59,7 +59,9 @@ def test_an_estimator_that_refuses_one_table_alone_is_found():
     assert audit(OfTwoClasses(), pair, runs=100).verdict == "violates"
     # Among others, pairs on which every run fails tell nothing.
     lone = DatasetPair((X[:1], y[:1]), (X[:2], y[:2]), name="a class alone", made_up=True)
-    assert audit(OfTwoClasses(), [lone, pair], runs=100).pair == "a class seen once"
+    found = audit(OfTwoClasses(), [lone, pair], runs=100)
+    assert found.pair == "a class seen once"
+    assert "Left out, since every run ended with an error: 'a class alone'." in found.reason
     with pytest.raises(ParameterError, match=r"OfTwoClasses.*every run on 'a class alone'"):
         audit(OfTwoClasses(), [lone, lone], runs=100)
 
