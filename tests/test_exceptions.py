@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from dpforest import PrivateForestClassifier
-from dpforest.exceptions import ParameterError, ParameterTypeError, kind_of, shown
+from dpforest.display import printable
+from dpforest.exceptions import Described, ParameterError, ParameterTypeError, kind_of, shown
 
 SECRET = "4711.25"
 
@@ -79,3 +80,9 @@ def test_a_value_of_a_wrong_kind_is_told_by_its_kind(value):
         forest.plan()
     assert f"domain=<{type(value).__name__}>: " in str(caught.value)
     assert kind_of(None) is None and repr(kind_of("x")) == "<str>"
+
+
+def test_errors_write_out_the_signs_that_displays_do():
+    # Errors stand on nothing, so they have a line of this of their own.
+    signs = "".join(map(chr, [*range(0x3100), *range(0xD7F0, 0x10000), 0x1F600, 0xE0001, 0x10FFFF]))
+    assert repr(Described(signs)) == printable(signs)
