@@ -33,6 +33,7 @@ _OTHERS = {
     "dpforest-plain": "a model as plain JSON",
     "dpforest-domain": "a domain",
     "dpforest-charge": "a plan of a ledger",
+    "dpforest-ledger": "an export of a ledger",
     "dpforest-report-signature": "the signature of a report",
     "dpforest-output": "what a command printed",
 }

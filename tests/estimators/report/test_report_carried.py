@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dpforest import ReportError, ReportHeader, verify_report
+from dpforest import BudgetLedger, ReportError, ReportHeader, verify_report
 from dpforest.audit import AuditResult, FoundEvent
 from dpforest.exceptions import MissingExtraError, ParameterError
 from dpforest.report import page as report_page
@@ -51,6 +51,9 @@ def test_what_carries_no_report_is_not_called_false(fitted, tmp_path):
     words = model.privacy_report().to_markdown(tmp_path / "report.md")
     model.to_json(tmp_path / "model.json")
     (tmp_path / "report.bin").write_bytes(b"\xff\xfe")
+    place = f"sqlite:///{tmp_path}/book.ledger"
+    with BudgetLedger.open(place, actor="olga", create=True) as ledger:
+        exported = ledger.export_json()
     for given, said in (
         (str(tmp_path / "nope.json"), "cannot be read (there is none)"),
         (tmp_path, "it is a folder"),
@@ -59,6 +62,7 @@ def test_what_carries_no_report_is_not_called_false(fitted, tmp_path):
         (words, "Markdown, which carries no figures to check"),
         (tmp_path / "model.json", "it is no report but a stored model. Give the page"),
         (model.domain.to_json(), "it is no report but a domain"),
+        (exported, "it is no report but an export of a ledger"),
     ):
         with pytest.raises(ParameterError) as caught:
             verify_report(given)
