@@ -53,8 +53,6 @@ class TableCodes:
     ordered : bool array of shape (n_features,)
     dtype : dtype
         Type of the codes.
-    invalid : {"drop", "raise"}
-        What becomes of a record that breaks a rule.
     """
 
     features: tuple[NumericFeature | CategoricalFeature, ...]
@@ -62,7 +60,6 @@ class TableCodes:
     n_codes: NDArray[np.int64]
     ordered: NDArray[np.bool_]
     dtype: np.dtype[Any]
-    invalid: str
 
     @property
     def unknown(self) -> tuple[int, ...]:
@@ -70,16 +67,19 @@ class TableCodes:
         return tuple(map(unknown_code, self.features))
 
     def with_labels(
-        self, selection: Selection, labels: Column, output: Classes | NumericTarget
+        self, selection: Selection, labels: Column, output: Classes | NumericTarget, invalid: str
     ) -> EncodedTable:
-        """Codes of a table and of its labels, without the records that are dropped."""
-        matrix, keep = self.to_train(selection)
+        """Codes of a table and of its labels, without the records that are dropped.
+
+        If ``invalid`` is "raise" none is: a record that breaks a rule is an `InvalidRecordError`.
+        """
+        matrix, keep = self.to_train(selection, invalid)
         if isinstance(output, Classes):
             codes = label_codes(labels, output)
             faults: Faults = [(LABEL_RULE, codes < 0)]
         else:
             codes, faults = steps_of_targets(labels, output)
-        self._apply("y", faults, keep)
+        _apply("y", faults, keep, invalid)
         if not keep.all():
             matrix = replace(matrix, codes=matrix.codes[keep])
             codes = codes[keep]
@@ -87,16 +87,18 @@ class TableCodes:
             return EncodedTable(matrix, codes, len(output.labels))
         return EncodedTable(matrix, np.zeros_like(codes), 2, codes)
 
-    def to_train(self, selection: Selection) -> tuple[EncodedMatrix, NDArray[np.bool_]]:
+    def to_train(
+        self, selection: Selection, invalid: str
+    ) -> tuple[EncodedMatrix, NDArray[np.bool_]]:
         """Codes to train on, and which records are kept; the others have unspecified codes."""
         n_rows = selection.table.n_rows
         codes = np.empty((n_rows, len(self.features)), dtype=self.dtype)
         keep = np.ones(n_rows, dtype=np.bool_)
         if selection.table.broken is not None:
-            self._apply("X", [(WIDTH_RULE, selection.table.broken)], keep)
+            _apply("X", [(WIDTH_RULE, selection.table.broken)], keep, invalid)
         for position, feature in enumerate(self.features):
             codes[:, position], faults = self._encode_column(selection, position)
-            self._apply(feature.name, faults, keep)
+            _apply(feature.name, faults, keep, invalid)
         return EncodedMatrix(codes, self.n_codes, self.ordered, self.unknown), keep
 
     def to_predict(
@@ -158,14 +160,15 @@ class TableCodes:
                 found.setdefault(key, []).append(position)
         return found
 
-    def _apply(self, column: str, faults: Faults, keep: NDArray[np.bool_]) -> None:
-        """Drop the records that break a rule, or raise for the first rule that is broken."""
-        for rule, broken in faults:
-            if not broken.any():
-                continue
-            if self.invalid == "raise":
-                raise InvalidRecordError(column, rule)
-            keep[broken] = False
+
+def _apply(column: str, faults: Faults, keep: NDArray[np.bool_], invalid: str) -> None:
+    """Drop the records that break a rule, or raise for the first rule that is broken."""
+    for rule, broken in faults:
+        if not broken.any():
+            continue
+        if invalid == "raise":
+            raise InvalidRecordError(column, rule)
+        keep[broken] = False
 
 
 def n_codes_of(feature: NumericFeature | CategoricalFeature, cells: Cells | None) -> int:

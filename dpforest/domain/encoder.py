@@ -180,7 +180,7 @@ class DomainEncoder:
         output = self._output()
         table = self._open(X)
         labels = self._read_labels(y, table)
-        return self._codes.with_labels(table, labels, output)
+        return self._codes.with_labels(table, labels, output, self.invalid)
 
     @quietly
     def encode_features(self, X: Any) -> tuple[EncodedMatrix, NDArray[np.bool_]]:
@@ -198,7 +198,7 @@ class DomainEncoder:
         keep : bool array of shape (n_samples,)
             False where the record is to be dropped.
         """
-        return self._codes.to_train(self._open(X))
+        return self._codes.to_train(self._open(X), self.invalid)
 
     @quietly
     def encode_to_predict(
@@ -262,9 +262,7 @@ class DomainEncoder:
 
     @cached_property
     def _codes(self) -> TableCodes:
-        return TableCodes(
-            self.domain.features, self.cells, self.n_codes, self.ordered, self.dtype, self.invalid
-        )
+        return TableCodes(self.domain.features, self.cells, self.n_codes, self.ordered, self.dtype)
 
     def _grid_of(self, feature: NumericFeature | CategoricalFeature) -> Cells | None:
         if isinstance(feature, CategoricalFeature):

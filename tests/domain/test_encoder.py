@@ -185,9 +185,13 @@ def test_where_categories_are_numbers_a_number_is_the_category():
 )
 def test_records_without_a_meaning(row, label, column, rule):
     X, y = [ROWS[0], row, ROWS[1]], ["no", label, "yes"]
-    table = DomainEncoder(DOMAIN).encode(X, y)
+    encoder = DomainEncoder(DOMAIN)
+    table = encoder.encode(X, y)
     assert table.matrix.codes.tolist() == CODES[:2]
     assert table.labels.tolist() == [0, 1]
+    encoder.invalid = "raise"  # heeded whatever was encoded before
+    with pytest.raises(InvalidRecordError, match=rule):
+        encoder.encode(X, y)
     with pytest.raises(InvalidRecordError, match=rule) as caught:
         DomainEncoder(DOMAIN, invalid="raise").encode(X, y)
     assert caught.value.column == column
