@@ -22,7 +22,7 @@ from dpforest.accounting.fits import DIFFPRIVLIB, OWN_BUDGET
 from dpforest.accounting.ledger import ScopeRecord
 from dpforest.accounting.ledger_check import is_within, place_problems
 from dpforest.accounting.losses import PrivacyLoss
-from dpforest.accounting.rationals import exact_text, float_up, parse_amount
+from dpforest.accounting.rationals import exact_text, float_up, parse_amount, parse_finite
 from dpforest.accounting.verify import (
     entry_follows,
     possible_claims,
@@ -175,9 +175,12 @@ def differences(
 
 def _ceiling_problems(record: PrivacyReport) -> Iterator[str]:
     """The scope is named as its accountant names fits, and is within its ceiling."""
-    lasting = record.basis.ledger is not None
-    if record.basis.ledger and record.basis.charged_to != place_name(record.basis.ledger):
+    place = record.basis.ledger
+    lasting = place is not None
+    if place and record.basis.charged_to != place_name(place):
         yield "its place in a ledger is not where it was charged"
+    if place and parse_finite(place.in_all) < parse_finite(place.charged):
+        yield "less was spent in all than for this fit"
     shared = not lasting and record.basis.charged_to not in (OWN_BUDGET, DIFFPRIVLIB)
     number = r"( #([2-9]|[1-9]\d+))?" if shared else ""
     if not re.fullmatch(f"fit: {re.escape(record.estimator)}{number}", record.composition.label):

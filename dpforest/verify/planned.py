@@ -153,8 +153,6 @@ def _charged_for(record: PrivacyReport, remade: Remade) -> Iterator[str]:
         yield "the plan that the ledger was charged for is another one"
     if place.parts == 1 and not _is_price(place, price):
         yield "what the ledger was charged is not the price of its plan"
-    if parse_finite(place.in_all) < parse_finite(place.charged):
-        yield "less was spent in all than for this fit"
 
 
 def _is_price(place: LedgerPlace, price: FitPrice) -> bool:

@@ -14,6 +14,7 @@ from dpforest.ledger.pricing import campaign_epsilon, charge_of
 from dpforest.ledger.witness import witness_problems
 from dpforest.report.making import make_report
 from dpforest.report.record import LedgerPlace
+from dpforest.report.versions import CODE
 
 DOMAIN = Domain(features={"age": (0, 100)}, classes=["a", "b"], approximate_rows=60)
 X, Y = [[i] for i in range(60)], ["a", "b"] * 30
@@ -113,6 +114,17 @@ def test_a_changed_place_is_found(name, fitted, ledger):
 def test_some_of_it_is_found_without_a_ledger(name, fitted):
     with pytest.raises(ReportError):
         verify_report(forged(fitted, **{name: CHANGED[name]}))
+
+
+@pytest.mark.parametrize("version", [{}, {"dpforest": "0.0.1"}, {CODE: "0123456789abcdef"}])
+def test_less_in_all_than_for_the_fit_is_found_whatever_code_planned_it(version, fitted):
+    """What a ledger was charged is known without the plan."""
+    facts = fitted._facts.model_copy(update={"versions": fitted._facts.versions | version})
+    place = fitted._facts.ledger.model_copy(update={"in_all": "1/1000000", "before": "0"})
+    of = (fitted.domain_, fitted.guarantee_, fitted._composition(), fitted.fingerprint_)
+    assert verify_report(make_report(facts, *of)).held
+    with pytest.raises(ReportError, match="less was spent in all than for this fit"):
+        verify_report(make_report(facts.model_copy(update={"ledger": place}), *of))
 
 
 @pytest.mark.filterwarnings("ignore::dpforest.WeakSignalWarning")
