@@ -46,6 +46,8 @@ class FitCharge:
         Of a fit that is made again, which is not listed again.
     """
 
+    #: Grants what the fit asks for, once :meth:`open_accountant` was called.
+    accountant: BudgetAccountant
     #: Charged elsewhere, in a diffprivlib ceiling.
     external: tuple[Any, ...] = ()
     #: In a ledger, where the fit is charged to one.
@@ -58,19 +60,18 @@ class FitCharge:
     ) -> None:
         self._estimator, self._door, self._plan = estimator, door, plan
         self.listing = listing
-        self.accountant = self._open_accountant()
 
-    def _open_accountant(self) -> BudgetAccountant:
-        """The shared accountant, or an own one; a diffprivlib ceiling is charged now."""
-        if isinstance(self._door.ceiling, BudgetAccountant):
-            return self._door.ceiling
-        budget = self._door.wanted.budget
-        own = BudgetAccountant(budget.unit_epsilon, budget.delta)
-        if self._door.ceiling is not None and not isinstance(self._door.ceiling, LedgerCeiling):
+    def open_accountant(self) -> None:
+        """Take the shared accountant, or make an own one; a diffprivlib ceiling is charged now."""
+        ceiling, budget = self._door.ceiling, self._door.wanted.budget
+        if isinstance(ceiling, BudgetAccountant):
+            self.accountant = ceiling
+            return
+        self.accountant = BudgetAccountant(budget.unit_epsilon, budget.delta)
+        if ceiling is not None and not isinstance(ceiling, LedgerCeiling):
             relation = relations_of(budget.records_per_unit)[1]
-            charge = ceiling_of(self._door.ceiling).charge(self._plan.loss, budget.delta, relation)
+            charge = ceiling_of(ceiling).charge(self._plan.loss, budget.delta, relation)
             self.external = (charge,)
-        return own
 
     def reserved(self) -> Reservation:
         """Reservation in a ledger, where the fit is charged to one; elsewhere it does nothing."""

@@ -66,6 +66,7 @@ class Fit:
         plan = door.plan()
         load_for(plan)
         charge = self.charge = FitCharge(self.estimator, door, plan, self.listing)
+        charge.open_accountant()
         training = self.training = self._trains(door, plan, self.counted)
         with charge.unfitted_on_failure() as opened, charge.reserved() as reservation:
             with charge.open_scope() as scope:

@@ -21,6 +21,8 @@ from dpforest import BudgetAccountant, BudgetExceeded, RepeatedFitWarning
 from dpforest.accounting.diffprivlib_adapter import DiffprivlibCeiling
 from dpforest.accounting.fits import DetachedAccountant
 from dpforest.accounting.frozen_ledger import FrozenLedger
+from dpforest.estimators.charge import FitCharge
+from dpforest.estimators.door import Door
 from dpforest.exceptions import ModelFormatError, ParameterError, ParameterTypeError, ScopeError
 
 
@@ -331,6 +333,14 @@ def test_bad_parameters_do_not_charge_diffprivlib(ceiling, make_forest, poisoned
     with pytest.raises(ValueError, match="X has 2 features"):
         make_forest(accountant=ceiling).fit(*poisoned(4, 2))
     assert ceiling.spent_budget == []
+
+
+def test_what_charges_a_fit_charges_nothing_while_it_is_made(ceiling, make_forest, table):
+    door = Door(make_forest(accountant=ceiling), *table(), done=False)
+    charge = FitCharge(door.given, door, door.plan(), None)
+    assert (ceiling.spent_budget, charge.external) == ([], ())
+    charge.open_accountant()
+    assert ceiling.spent_budget == [(2.0, 0)] and len(charge.external) == 1
 
 
 def test_a_fitted_forest_is_pickled_without_the_other_library(ceiling, make_forest, table):

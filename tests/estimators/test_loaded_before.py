@@ -35,7 +35,7 @@ def noted(step):
     return opened
 
 before = {{}}
-FitCharge._open_accountant = noted(FitCharge._open_accountant)
+FitCharge.open_accountant = noted(FitCharge.open_accountant)
 {changed}
 rows = 600
 X = np.random.default_rng(0).random((rows, 3))
@@ -101,13 +101,13 @@ def test_what_is_loaded_after_the_charge_is_found():
 
 
 def test_versions_and_code_are_looked_up_before_the_charge(monkeypatch):
-    known, charged = [], FitCharge._open_accountant
+    known, charged = [], FitCharge.open_accountant
 
     def noted(charge):
         known.append(library_versions.cache_info().currsize)
         return charged(charge)
 
-    monkeypatch.setattr(FitCharge, "_open_accountant", noted)
+    monkeypatch.setattr(FitCharge, "open_accountant", noted)
     library_versions.cache_clear()
     domain = Domain(features={"age": (0, 99)}, classes=["no", "yes"], approximate_rows=400)
     forest = PrivateForestClassifier(epsilon=2, domain=domain, strategy="rules")
