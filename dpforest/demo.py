@@ -11,8 +11,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from dpforest.display import printable
-from dpforest.exceptions import FewRecordsWarning, MissingExtraError, WeakSignalWarning
+from dpforest.exceptions import FewRecordsWarning, MissingExtraError, WeakSignalWarning, printable
 from dpforest.standard_streams import print_result
 from dpforest.writing import check_new, check_writable, write_text
 

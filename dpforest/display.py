@@ -11,6 +11,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dpforest.exceptions import printable
+
 #: Columns of a terminal that a table may fill.
 WIDTH = 100
 #: A column of text is not made narrower than this.
@@ -89,11 +91,6 @@ class Shown:
 
     def _repr_html_(self) -> str:
         return self._page().to_html()
-
-
-def printable(text: str) -> str:
-    """A text on one line, with whatever would steer a terminal written out."""
-    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
 def one_line(text: str) -> str:

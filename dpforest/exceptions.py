@@ -69,12 +69,12 @@ class Described(str):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return _in_a_line(str(self))
+        return printable(str(self))
 
 
-def _in_a_line(text: str) -> str:
-    """Write out whatever in a text would steer a terminal or begin a line, as in a file's name."""
-    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+def printable(text: str) -> str:
+    """A text on one line, with whatever would steer a terminal written out."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
 def kind_of(value: Any) -> Described | None:
@@ -369,7 +369,7 @@ class StreamError(DPForestError, ValueError):
 
     def __init__(self, place: str, rule: str, repair: str) -> None:
         self.place, self.rule, self.repair = place, rule, repair
-        super().__init__(f"{_in_a_line(place)}: {rule.rstrip('.')}. {repair}.")
+        super().__init__(f"{printable(place)}: {rule.rstrip('.')}. {repair}.")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.place, self.rule, self.repair)
@@ -388,7 +388,7 @@ class InvalidStreamRecordError(StreamError, InvalidRecordError):
         # Neither base's own: each would take what it is given for its own parts.
         Exception.__init__(
             self,
-            f"{_in_a_line(place)}: column {column!r}: {rule}. {self.repair}. Seeing this error is "
+            f"{printable(place)}: column {column!r}: {rule}. {self.repair}. Seeing this error is "
             "not covered by epsilon.",
         )
 
@@ -413,7 +413,7 @@ class LedgerError(DPForestError, ValueError):
 
     def __init__(self, rule: str, repair: str, ledger: str = "", data_set: str = "") -> None:
         self.rule, self.repair, self.ledger, self.data_set = rule, repair, ledger, data_set
-        place = f"ledger {_in_a_line(ledger)}" if ledger else ""
+        place = f"ledger {printable(ledger)}" if ledger else ""
         of = f"data set {data_set!r}" if data_set else ""
         where = ", ".join(filter(None, (place, of))) or "ledger"
         super().__init__(f"{where}: {rule}. {repair}.")

@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 
 from dpforest import PrivateForestClassifier
-from dpforest.display import printable
-from dpforest.exceptions import Described, ParameterError, ParameterTypeError, kind_of, shown
+from dpforest.exceptions import (
+    Described,
+    ParameterError,
+    ParameterTypeError,
+    kind_of,
+    printable,
+    shown,
+)
 
 SECRET = "4711.25"
 
@@ -82,7 +88,8 @@ def test_a_value_of_a_wrong_kind_is_told_by_its_kind(value):
     assert kind_of(None) is None and repr(kind_of("x")) == "<str>"
 
 
-def test_errors_write_out_the_signs_that_displays_do():
-    # Errors stand on nothing, so they have a line of this of their own.
+def test_signs_that_steer_a_terminal_are_written_out():
     signs = "".join(map(chr, [*range(0x3100), *range(0xD7F0, 0x10000), 0x1F600, 0xE0001, 0x10FFFF]))
-    assert repr(Described(signs)) == printable(signs)
+    assert printable(signs).isprintable()
+    assert printable("a\tb\u202e\ud800 é—中") == "a\\tb\\u202e\\ud800 é—中"
+    assert repr(Described("a\nb")) == "a\\nb"

@@ -13,11 +13,11 @@ from pydantic import ConfigDict, field_serializer
 
 from dpforest.audit.result import AuditResult
 from dpforest.command_line.exit_codes import DONE
-from dpforest.display import printable
 from dpforest.domain.comparing import DomainDiff
 from dpforest.domain.findings import DomainCheck
 from dpforest.estimators.explanation import Explanation
 from dpforest.estimators.forecast import PlanSummary
+from dpforest.exceptions import printable
 from dpforest.own_names import OwnNames
 from dpforest.report.diff import ReportDiff
 

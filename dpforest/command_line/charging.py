@@ -11,8 +11,13 @@ from typing import Any
 from dpforest.accounting.figures import figure_charged, figure_down, figure_up
 from dpforest.accounting.fits import charged_to
 from dpforest.command_line.answers import Price, Written
-from dpforest.display import printable
-from dpforest.exceptions import ApprovalMissing, BudgetExceeded, LedgerFrozen, ParameterError
+from dpforest.exceptions import (
+    ApprovalMissing,
+    BudgetExceeded,
+    LedgerFrozen,
+    ParameterError,
+    printable,
+)
 from dpforest.ledger.charges import less_by
 from dpforest.ledger.commands import login
 from dpforest.ledger.ledger import BudgetLedger

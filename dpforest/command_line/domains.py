@@ -25,7 +25,6 @@ from dpforest.command_line.answers import (
 from dpforest.command_line.exit_codes import ANSWER_IS_NO, DONE
 from dpforest.command_line.forests import with_rows
 from dpforest.command_line.tables import files_of, labelled, whole_table, with_leading_zeros
-from dpforest.display import printable
 from dpforest.domain.domain import Domain
 from dpforest.domain.findings import LOOK_AT_LINES
 from dpforest.exceptions import (
@@ -35,6 +34,7 @@ from dpforest.exceptions import (
     DraftedBoundsWarning,
     ParameterError,
     StreamError,
+    printable,
     raise_alone,
 )
 from dpforest.standard_streams import print_notice

@@ -35,10 +35,14 @@ from dpforest.command_line.interrupts import interrupts_wait
 from dpforest.command_line.planning import how_read
 from dpforest.command_line.predictions import check_columns_of, write_predictions
 from dpforest.command_line.tables import WholeTable, files_of, is_streamed, labelled
-from dpforest.display import printable
 from dpforest.estimators.forecast import gain_in_words
 from dpforest.estimators.forecast_range import Range
-from dpforest.exceptions import DPForestError, MissingExtraError, UnreadableColumnsWarning
+from dpforest.exceptions import (
+    DPForestError,
+    MissingExtraError,
+    UnreadableColumnsWarning,
+    printable,
+)
 from dpforest.ledger.command_line import exit_code
 from dpforest.report.header import ReportHeader
 from dpforest.standard_streams import print_notice

@@ -9,7 +9,7 @@ from dpforest.command_line.answers import Answer, PlanResult, Written
 from dpforest.command_line.charging import opened_budget_source, price_words, read_for_price
 from dpforest.command_line.forests import declared_domain, forest_of
 from dpforest.command_line.tables import is_streamed
-from dpforest.display import printable
+from dpforest.exceptions import printable
 from dpforest.writing import check_new
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from dpforest.display import Grid, Page, Shown, count_text, printable
+from dpforest.display import Grid, Page, Shown, count_text
 from dpforest.domain.near import told_apart
+from dpforest.exceptions import printable
 
 #: What becomes of a record or of its value.
 Effect = Literal["dropped", "clipped", "unknown", "missing", "position", "rounded"]

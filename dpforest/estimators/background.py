@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpforest.display import printable
 from dpforest.domain.domain import Domain
 from dpforest.domain.schema import NumericFeature
-from dpforest.exceptions import ParameterError, ParameterTypeError, kind_of
+from dpforest.exceptions import ParameterError, ParameterTypeError, kind_of, printable
 from dpforest.strict_json import is_writable
 
 #: Records that are drawn from the domain, and where from.

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict
 
-from dpforest.display import Grid, Page, Shown, printable
+from dpforest.display import Grid, Page, Shown
 from dpforest.domain.cells import Cells
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import CategoricalFeature, NumericFeature
-from dpforest.exceptions import MissingExtraError, ParameterError
+from dpforest.exceptions import MissingExtraError, ParameterError, printable
 from dpforest.own_names import OwnNames
 from dpforest.trees.shown import shown_parts
 

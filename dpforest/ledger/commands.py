@@ -21,9 +21,8 @@ from typing import Any
 from dpforest.accounting.figures import figure_cap, figure_charged, figure_down, figure_up
 from dpforest.accounting.rationals import parse_amount
 from dpforest.checks import is_same_file
-from dpforest.display import printable
 from dpforest.domain.domain import Domain
-from dpforest.exceptions import BudgetExceeded, LedgerFrozen, ParameterError
+from dpforest.exceptions import BudgetExceeded, LedgerFrozen, ParameterError, printable
 from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.bodies import Kind
 from dpforest.ledger.charges import charged, check_charge

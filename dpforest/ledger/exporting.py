@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-from dpforest.display import printable
-from dpforest.exceptions import ParameterError
+from dpforest.exceptions import ParameterError, printable
 from dpforest.ledger.chain import Chain, checked_chain, head_of, row_of
 from dpforest.ledger.fields import is_id
 from dpforest.ledger.rules import applied

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from dpforest.display import printable
+from dpforest.exceptions import printable
 from dpforest.signatures import is_hex
 from dpforest.strict_json import is_writable
 

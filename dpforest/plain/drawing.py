@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from dpforest.checks import check_integer
-from dpforest.display import printable
-from dpforest.exceptions import MissingExtraError
+from dpforest.exceptions import MissingExtraError, printable
 from dpforest.plain.shown import ShownTree
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pydantic import ConfigDict
 from dpforest.accounting.figures import figure_up
 from dpforest.accounting.ledger import LossRecord
 from dpforest.accounting.rationals import parse_amount
-from dpforest.display import printable
+from dpforest.exceptions import printable
 from dpforest.own_names import OwnNames
 from dpforest.report.header import LABELS
 from dpforest.report.record import LedgerPlace, ReportRecord

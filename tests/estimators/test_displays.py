@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 import dpforest
 from dpforest import Domain, PrivacyReport, PrivateForestClassifier
-from dpforest.display import WIDTH, Grid, Page, printable
+from dpforest.display import WIDTH, Grid, Page
 from dpforest.estimators.explanation import MOST_SHOWN, PartialDependence
 from dpforest.own_names import OwnNames
 
@@ -139,7 +139,6 @@ def test_a_grid_fits_a_terminal_and_escapes():
     assert str(Grid(("a", "b"), ())).splitlines() == ["a  b", "-  -"]
     assert Grid(("a",), ()).to_html().count("<td") == 0
     assert str(Page(("", "one\ntwo", grid))).startswith("one\ntwo\n\nname")
-    assert printable("a\tb\u202e") == "a\\tb\\u202e"
 
 
 # -- names ---------------------------------------------------------------------------------------
