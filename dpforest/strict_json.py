@@ -47,6 +47,18 @@ LIMITS = Limits()
 #: Models are larger than anything else that is read.
 MODEL_LIMITS = Limits(size=2**30)
 
+#: Forms of our own files, by their "format".
+FILES = {
+    "dpforest-model": "a stored model",
+    "dpforest-plain": "a model as plain JSON for other programs",
+    "dpforest-report": "a report",
+    "dpforest-report-signature": "the signature of a report",
+    "dpforest-domain": "a domain",
+    "dpforest-charge": "a plan of a ledger",
+    "dpforest-ledger": "an export of a ledger",
+    "dpforest-output": "what a command printed",
+}
+
 #: A longer path or key is not shown.
 _LONGEST = 250
 #: What may stand before a text: blanks, and the mark that some editors write.
@@ -132,6 +144,20 @@ def name_of(given: Any) -> str:
         name = "a text" if str(given).lstrip(_BEFORE).startswith("{") else Path(given).name
         return "".join(letter if letter.isprintable() else "?" for letter in name)
     return f"a {type(given).__name__}"
+
+
+def other_file(found: dict[str, Any], wanted: str) -> str:
+    """Words for another file of ours than the one that is read; empty for one that is not ours.
+
+    Parameters
+    ----------
+    found : dict
+        What the file holds.
+    wanted : str
+        The "format" that is read.
+    """
+    kind = found.get("format")
+    return FILES.get(kind, "") if isinstance(kind, str) and kind != wanted else ""
 
 
 def _unreadable(given: str | PathLike[str], reason: str) -> str:

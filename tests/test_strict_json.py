@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import time
 from pathlib import Path
 
@@ -10,7 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpforest.strict_json import LIMITS, Limits, parse_object, read_object
+from dpforest.strict_json import FILES, LIMITS, Limits, other_file, parse_object, read_object
+
+PACKAGE = Path(__file__).resolve().parent.parent / "dpforest"
+#: Names that no file has for its form: of a part of a page, of a digest, and of a part of a model.
+NO_FILES = {"dpforest-audits", "dpforest-plan", "dpforest-rules"}
 
 
 class RefusedError(Exception):
@@ -132,3 +138,31 @@ def test_a_file_or_a_text(tmp_path):
             read_object(given_, RefusedError)
     with pytest.raises(RefusedError, match="a bytes is not JSON text"):
         parse_object(b"{}", RefusedError)
+
+
+# -- files of ours ------------------------------------------------------------------------------
+
+
+def named_in(path):
+    """Names of forms that a source has."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant)}
+    return {text for text in texts if re.fullmatch(r"dpforest-[a-z-]*[a-z]", str(text))}
+
+
+def test_every_form_of_our_files_has_words():
+    sources = set(PACKAGE.rglob("*.py")) - {PACKAGE / "strict_json.py"}
+    assert set().union(*map(named_in, sources)) == FILES.keys() | NO_FILES
+    assert len({*FILES.values()}) == len(FILES)
+
+
+@pytest.mark.parametrize("form", FILES)
+def test_another_file_of_ours_is_told_from_what_is_none(form):
+    other = "dpforest-model" if form == "dpforest-report" else "dpforest-report"
+    assert other_file({"format": form}, other) == FILES[form]
+    assert other_file({"format": form}, form) == ""
+
+
+@pytest.mark.parametrize("found", [{}, {"format": ["x"]}, {"format": "theirs"}, {"format": None}])
+def test_what_is_no_file_of_ours_has_no_words(found):
+    assert other_file(found, "dpforest-model") == ""

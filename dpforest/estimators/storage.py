@@ -46,7 +46,7 @@ from dpforest.report.digests import released_content
 from dpforest.report.guarantee import Guarantee, spent_budget
 from dpforest.report.places import place_name
 from dpforest.report.record import Ceiling, RunFacts
-from dpforest.strict_json import MODEL_LIMITS, read_object
+from dpforest.strict_json import MODEL_LIMITS, other_file, read_object
 
 FORMAT = "dpforest-model"
 VERSION = 3
@@ -143,7 +143,9 @@ def read_stored(source: str | Path) -> dict[str, Any]:
     """
     content = read_object(source, _unreadable, MODEL_LIMITS)
     if content.get("format") != FORMAT:
-        raise ModelFormatError(f"not a {FORMAT}{_other(content)}. {_GIVE_MODEL}")
+        other = other_file(content, FORMAT)
+        what = f"{FORMAT} but {other}" if other else FORMAT
+        raise ModelFormatError(f"not a {what}. {_GIVE_MODEL}")
     version = content.get("version")
     if type(version) is not int or version not in (*EARLIER, VERSION):
         raise ModelFormatError(
@@ -153,19 +155,6 @@ def read_stored(source: str | Path) -> dict[str, Any]:
 
 
 _GIVE_MODEL = "Give what to_json() of a fitted forest wrote, such as model.json of `dpforest fit`."
-#: Files of ours that are taken for models.
-_OTHERS = {
-    "dpforest-report": "a report",
-    "dpforest-domain": "a domain",
-    "dpforest-plain": "a model as plain JSON, which dpforest does not read back",
-}
-
-
-def _other(content: dict[str, Any]) -> str:
-    """Words on what a file is instead; empty of one that is none of ours."""
-    kind = content.get("format")
-    words = _OTHERS.get(kind, "") if isinstance(kind, str) else ""
-    return f" but {words}" if words else ""
 
 
 def _unreadable(rule: str) -> ModelFormatError:

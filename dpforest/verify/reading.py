@@ -17,7 +17,7 @@ from dpforest.report.carried import is_page
 from dpforest.report.digests import canonical_bytes
 from dpforest.report.report import PrivacyReport, newer_version
 from dpforest.report.text import BEGINS
-from dpforest.strict_json import json_text, parse_object
+from dpforest.strict_json import json_text, other_file, parse_object
 from dpforest.verify.page import carried_report
 
 #: What programs that read JSON and write it anew do to numbers.
@@ -27,16 +27,6 @@ _OTHER_NUMBERS = (
 )
 #: Versions of which everything is worked out again: version 4 lacks what people typed in.
 _VERIFIED = (4, 5)
-#: Files of ours that are taken for reports.
-_OTHERS = {
-    "dpforest-model": "a stored model",
-    "dpforest-plain": "a model as plain JSON",
-    "dpforest-domain": "a domain",
-    "dpforest-charge": "a plan of a ledger",
-    "dpforest-ledger": "an export of a ledger",
-    "dpforest-report-signature": "the signature of a report",
-    "dpforest-output": "what a command printed",
-}
 
 
 def read_report(report: PrivacyReport | str | Path) -> tuple[PrivacyReport, str | None]:
@@ -67,9 +57,8 @@ def read_report(report: PrivacyReport | str | Path) -> tuple[PrivacyReport, str 
 
 def _record(text: str) -> PrivacyReport:
     data = parse_object(text, _refused)
-    kind = data.get("format")
-    if isinstance(kind, str) and kind in _OTHERS:
-        raise _unread(f"it is no report but {_OTHERS[kind]}")
+    if other := other_file(data, "dpforest-report"):
+        raise _unread(f"it is no report but {other}")
     if version := newer_version(data):
         raise NewerReportError(version)
     try:

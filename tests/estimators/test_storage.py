@@ -120,7 +120,8 @@ def test_the_undamaged_file_is_read(stored, stored_labels):
     [
         ("format", "dpforest-domain", "not a dpforest-model but a domain. Give what"),
         ("format", "dpforest-report", "not a dpforest-model but a report. Give what"),
-        ("format", "dpforest-plain", "but a model as plain JSON"),
+        ("format", "dpforest-plain", "but a model as plain JSON for other programs. Give"),
+        ("format", "dpforest-ledger", "not a dpforest-model but an export of a ledger. Give"),
         ("format", ["x"], r"not a dpforest-model\. Give what to_json\(\) of a fitted forest"),
         ("version", 4, "format version 4 is not 3"),
         ("version", None, "format version None"),
