@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict
 
-from dpforest.display import Grid, Page, Shown
+from dpforest.display import Grid, Page, Shown, short_list
 from dpforest.domain.cells import Cells
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.domain.schema import CategoricalFeature, NumericFeature
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 #: Plots in a figure, where nobody says which features, and features that are printed.
 _MOST_PLOTS, MOST_SHOWN = 6, 20
-#: Names of features that an error lists.
-_MOST_NAMED = 10
 #: Curves that a table has room for.
 _MOST_CURVES = 6
 _HAS_ALL = "all are in to_frame(), and in a shell in --json"
@@ -188,10 +186,9 @@ class Explanation(OwnNames):
         for found in self.dependence:
             if found.feature == feature:
                 return found
-        names = [found.feature for found in self.dependence]
-        listed = ", ".join(map(repr, names[:_MOST_NAMED])) + ", …" * (len(names) > _MOST_NAMED)
+        names = short_list([repr(found.feature) for found in self.dependence])
         raise ParameterError(
-            "feature", feature, "is not in the domain", f"Give a declared name: {listed}"
+            "feature", feature, "is not in the domain", f"Give a declared name: {names}"
         )
 
     def to_frame(self) -> DataFrame:

@@ -11,7 +11,7 @@ from dpforest import (
     PrivateForestClassifier,
     PrivateForestRegressor,
 )
-from dpforest.estimators.explanation import MOST_SHOWN, Explanation
+from dpforest.estimators.explanation import MOST_SHOWN, Explanation, PartialDependence
 from dpforest.estimators.fit_plan import table_facts
 from dpforest.exceptions import ParameterError
 from dpforest.trees import partial
@@ -79,6 +79,14 @@ def test_what_was_planted_is_found(strategy, delta):
     assert after == ([] if known else [explanation.note])
     with pytest.raises(ParameterError, match="not in the domain. Give a declared name: 'age', "):
         explanation.of("income")
+
+
+def test_an_unknown_feature_is_told_the_first_names_and_their_number():
+    curves = tuple(
+        PartialDependence(feature=f"f{k}", cells=(), places=(), predictions={}) for k in range(30)
+    )
+    with pytest.raises(ParameterError, match=r"name: 'f0', 'f1', .*'f6', … \(30 in all\)"):
+        Explanation(importances={}, dependence=curves).of("f")
 
 
 def test_a_regressor_is_explained_by_means():
