@@ -54,7 +54,8 @@ def written_alike(name: str, names: Sequence[str]) -> str | None:
 
     Of a file without a header names are cells of a record, so no other one is told.
     """
-    return next((other for other in names if folded(other) == folded(name)), None)
+    own = folded(name)
+    return next((other for other in names if folded(other) == own), None)
 
 
 def words_on_alike(name: str, alike: str) -> str:
