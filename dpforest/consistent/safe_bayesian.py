@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from dpforest.checks import check_integer, check_n_jobs
+from dpforest.checks import check_integer, check_n_jobs, is_real
 from dpforest.consistent.kernels.safe_bayesian import (
     count_leaves,
     leaves_of_records,
@@ -308,18 +307,13 @@ def power_weights(log_weights: NDArray[np.float64], beta: float) -> NDArray[np.f
     return np.asarray(weights / weights.sum())
 
 
-def is_number(value: Any) -> bool:
-    """Say if a parameter is a real number, and no bool."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
 def check_effective_sample_size(value: Any, n: int) -> float:
     """m as a number: n for ``"bma"``, infinity for ``"best_tree"``."""
     named = {"bma": float(n), "best_tree": math.inf}
     if isinstance(value, str) and value in named:
         return named[value]
     repair = "Use 5 as the paper does, 'bma' for beta = 1, or 'best_tree'"
-    if not is_number(value):
+    if not is_real(value):
         raise ParameterTypeError(
             "effective_sample_size", value, "must be a number, 'bma' or 'best_tree'", repair
         )
@@ -330,7 +324,7 @@ def check_effective_sample_size(value: Any, n: int) -> float:
 
 def check_split_probability(value: Any) -> float:
     """Lambda in [0, 1/2]."""
-    if not is_number(value):
+    if not is_real(value):
         raise ParameterTypeError("split_probability", value, "must be a number", "Use 0.475")
     if not 0 <= value <= 0.5:
         raise ParameterError(

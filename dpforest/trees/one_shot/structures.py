@@ -10,7 +10,7 @@ from dpforest.trees.base import TableFacts
 from dpforest.trees.one_shot.kernels.grid_trees import draw_grid_trees
 from dpforest.trees.one_shot.settings import OneShotSize
 from dpforest.trees.random.bins import Bins
-from dpforest.trees.random.trees import RandomTrees, declared_bins, toss_unknown
+from dpforest.trees.random.trees import RandomTrees, declared_bins, mask_words, toss_unknown
 
 _ALL = np.uint64(2**64 - 1)
 
@@ -37,7 +37,7 @@ def draw_structures(
     features = deal_features(size, facts.n_features, source)
     shape = (size.n_trees, (1 << size.depth) - 1)
     feature = np.empty(shape, dtype=np.int32)
-    mask = np.empty((*shape, -(-int(facts.n_codes.max()) // 64)), dtype=np.uint64)
+    mask = np.empty((*shape, mask_words(facts)), dtype=np.uint64)
     of_code, starts = declared_bins(bins, facts)
     draw_grid_trees(
         source.words(size.n_trees),
