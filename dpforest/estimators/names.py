@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from dpforest.call_stack import callers_stacklevel
 from dpforest.checks import warn_of_lacking_names
+from dpforest.display import short_list
 from dpforest.domain.column_names import table_names
 from dpforest.domain.domain import Domain
 from dpforest.domain.label_types import told_of_label_type
@@ -72,7 +73,7 @@ def check_feature_names(estimator: Any, X: Any) -> None:
         # Of some frames it reads no names, and takes their columns by place.
         raise ParameterError(
             "X", Described("a table with other columns"),
-            f"lacks columns that the domain declares: {', '.join(missing[:5])}",
+            f"lacks columns that the domain declares: {short_list(missing)}",
             "Name its columns as they were at the fit",
         )  # fmt: skip
 
@@ -127,7 +128,7 @@ def _warn_of_columns(features: tuple[str, ...], kind: type[Warning], text: str) 
     """Warn of columns to predict, where there are some; the text names them as ``{columns}``."""
     if not features:
         return
-    listed = ", ".join(map(repr, features[:5])) + (", …" if len(features) > 5 else "")
+    listed = short_list([*map(repr, features)])
     told, level = text.format(columns=listed), callers_stacklevel()
     warn_in_search(told, kind, running_search(None), key=listed, stacklevel=level)
 

@@ -5,6 +5,7 @@ Held by tests/ledger/test_rules.py.
 
 from __future__ import annotations
 
+from dpforest.display import short_list
 from dpforest.exceptions import LedgerFrozen, ParameterError
 from dpforest.ledger.bodies import Kind
 from dpforest.ledger.entries import Entry
@@ -60,7 +61,7 @@ def check_owner(state: DataSetState, actor: str) -> None:
         If the actor is no owner; it names some who are.
     """
     if actor not in state.owners:
-        names = ", ".join(map(repr, list(state.owners)[:10]))
+        names = short_list([*map(repr, state.owners)])
         raise ParameterError(
             "actor", actor, f"must be an owner of data set {state.name!r} for this",
             f"Ask one of them ({names})",

@@ -24,6 +24,7 @@ from typing import Any, NoReturn, Self
 from pydantic import ValidationError
 
 from dpforest.checks import check_integer
+from dpforest.display import short_list
 from dpforest.exceptions import LedgerUnreachable, LedgerWarning, ParameterError, ParameterTypeError
 from dpforest.ledger.bodies import Body, OpenBody, RequestBody, ReserveBody
 from dpforest.ledger.chain import (
@@ -273,7 +274,7 @@ class LedgerBase:
         )  # fmt: skip
 
     def _some_names(self) -> str:
-        return ", ".join(map(repr, self.data_sets[:10])) or "none"
+        return short_list([*map(repr, self.data_sets)]) or "none"
 
     # -- writing ------------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ from typing import Any
 from dpforest.accounting.ledger import Budget
 from dpforest.accounting.losses import Amount, PrivacyLoss
 from dpforest.accounting.rationals import parse_amount, parse_finite
+from dpforest.display import short_list
 from dpforest.exceptions import BudgetExceeded, ParameterError
 from dpforest.ledger.amounts import fraction_of, to_units
 from dpforest.ledger.plan_files import Charge
@@ -112,7 +113,7 @@ def _check_blocks(state: DataSetState, named: tuple[str, ...]) -> None:
 
 def check_known(state: DataSetState, named: Iterable[str]) -> str:
     """Refuse blocks that a data set has not; return the names of some that it has."""
-    known = ", ".join(map(repr, list(state.blocks)[:10])) or "none"
+    known = short_list([*map(repr, state.blocks)]) or "none"
     if unknown := [name for name in named if name not in state.blocks]:
         raise ParameterError(
             "blocks", tuple(unknown), f"are no blocks of data set {state.name!r}",

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dpforest.accounting.figures import figure_cap, figure_charged
+from dpforest.display import short_list
 from dpforest.exceptions import ParameterError
 from dpforest.ledger.actors import check_actor, check_key, check_owner
 from dpforest.ledger.amounts import fraction_of
@@ -329,7 +330,7 @@ def _check_voider(state: DataSetState, entry: Entry, body: VoidBody, held: OpenR
             )  # fmt: skip
         return
     if entry.actor not in state.owners:
-        names = ", ".join(map(repr, list(state.owners)[:10]))
+        names = short_list([*map(repr, state.owners)])
         raise ParameterError(
             "actor", entry.actor,
             f"gives no token of this reserve, and is no owner of data set {state.name!r}",

@@ -239,6 +239,14 @@ def test_blocks_must_be_named_and_known(blocks, growing, helpers):
     refused(growing, helpers.charge(TENTH, blocks=blocks), parameter="blocks")
 
 
+def test_of_many_blocks_some_are_told_and_their_number(growing, helpers):
+    for year in range(2001, 2013):
+        cap = to_units(Fraction(5, 8))
+        growing.say(bodies.BlockBody(name=str(year), by="arrival", cap=cap), "olga")
+    error = refused(growing, helpers.charge(TENTH, blocks=("2023",)), parameter="blocks")
+    assert "('2024', '2025', '2026', '2001', " in str(error) and "… (15 in all))" in str(error)
+
+
 def test_where_there_are_no_blocks_none_is_named(helpers):
     refused(helpers.PureChain(), helpers.charge(TENTH, blocks=("2024",)), parameter="blocks")
 
