@@ -12,8 +12,12 @@ _NOT_THE_CALLERS = frozenset({"dpforest", "sklearn", "joblib"})
 
 
 def calling_frames() -> Iterator[FrameType]:
-    """The caller's frame and those around it, the innermost first."""
-    frame: FrameType | None = sys._getframe(1)
+    """The frames around the caller's own, the innermost first.
+
+    A list of all of them in the caller would hold its own frame, and so itself and whatever they
+    have until the next garbage collection: records, too.
+    """
+    frame = sys._getframe(1).f_back
     while frame is not None:
         yield frame
         frame = frame.f_back
@@ -27,7 +31,7 @@ def callers_stacklevel() -> int:
     """
     # From 3.12 on warnings.warn skips frames by the names of files.
     level = 0
-    for level, frame in enumerate(calling_frames()):
+    for level, frame in enumerate(calling_frames(), start=1):
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if package not in _NOT_THE_CALLERS:
             return level

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import pickle
+import weakref
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -11,15 +13,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpforest import BudgetAccountant, MultinomialForestClassifier
+from dpforest import BudgetAccountant, MultinomialForestClassifier, PrivateForestClassifier
 from dpforest.accounting.grants import Grant
 from dpforest.domain.matrix import EncodedMatrix, EncodedTable
+from dpforest.estimators import fitting
 from dpforest.mechanisms.entropy import RandomSource
+from dpforest.records.base import MemoryRecords
 from dpforest.records.table import LatticeColumns, Table
 from dpforest.trees.multinomial.cells import LevelCells
 from dpforest.trees.multinomial.kernels.predict import sum_leaf_values
 from dpforest.trees.multinomial.lattice import LevelLattice
 from dpforest.trees.multinomial.segments import Segments
+from dpforest.trees.strategies import ASKED
 
 #: Types that hold records or raw counts, and permissions to draw.
 SECRET_TYPES = (
@@ -170,6 +175,29 @@ def test_records_are_gone_after_the_fit(parameters, fitted, searching):
     forest, _ = fitted(**parameters)
     assert [item for item in searching.alive(SECRET_TYPES) if id(item) not in before] == []
     assert forest.forest_ is not None
+
+
+@pytest.mark.parametrize("kind", ["multinomial", *ASKED])
+def test_records_go_as_a_fit_ends_and_wait_for_no_collection(kind, make_forest, table, monkeypatch):
+    """A cycle of objects would keep them for as long as nobody collects garbage."""
+    made: list[weakref.ref[Any]] = []
+
+    class Watched(MemoryRecords):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            made.append(weakref.ref(self))
+
+    monkeypatch.setattr(fitting, "MemoryRecords", Watched)
+    forest = make_forest()
+    if kind != "multinomial":
+        domain = forest.domain.model_copy(update={"approximate_rows": 400})
+        forest = PrivateForestClassifier(epsilon=1, domain=domain, strategy=kind)
+    gc.disable()
+    try:
+        forest.fit(*table(400))
+        assert [one() is None for one in made] == [True]
+    finally:
+        gc.enable()
 
 
 def test_prediction_reads_released_arrays_only(fitted):
