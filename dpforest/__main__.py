@@ -17,7 +17,12 @@ from dpforest.command_line.running import run_command
 from dpforest.exceptions import DPForestError
 from dpforest.ledger.command_line import add_ledger_parser
 from dpforest.ledger.command_line import run as run_ledger
-from dpforest.standard_streams import open_standard_streams, print_notice, print_result
+from dpforest.standard_streams import (
+    is_terminal,
+    open_standard_streams,
+    print_notice,
+    print_result,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,7 +71,7 @@ def _write_every_character() -> None:
     """
     stdout = sys.stdout
     if isinstance(stdout, io.TextIOWrapper):
-        encoding = None if stdout.isatty() else "utf-8"
+        encoding = None if is_terminal(stdout) else "utf-8"
         stdout.reconfigure(encoding=encoding, errors="backslashreplace")
 
 

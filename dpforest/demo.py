@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from dpforest.exceptions import FewRecordsWarning, MissingExtraError, WeakSignalWarning, printable
-from dpforest.standard_streams import print_result
+from dpforest.standard_streams import is_terminal, print_result
 from dpforest.writing import check_new, check_writable, write_text
 
 #: Files of the report: the page, data for programs, and words.
@@ -66,8 +66,7 @@ def run_demo(
     train, test = _split(data.target, split_seed)
     parameters = {"epsilon": epsilon, "delta": delta, "strategy": strategy, "domain": data.domain}
     # A bar is for somebody who watches, as everywhere in commands.
-    watched = bool(getattr(sys.stderr, "isatty", bool)())
-    forest = PrivateForestClassifier(**parameters, verbose=int(watched))
+    forest = PrivateForestClassifier(**parameters, verbose=int(is_terminal(sys.stderr)))
     _say(f"plan, before any record is touched: {forest.plan()}\n", stream)
     check_writable(Path(output_dir), "--output-dir")
     seconds = _fit(forest, PrivateForestClassifier(**parameters), data, train)

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from dpforest.exceptions import Described, ParameterError
 
@@ -22,6 +23,14 @@ def open_standard_streams() -> None:
     for name, mode, kind in _STREAMS:
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, kind), mode, encoding="utf-8"))
+
+
+def is_terminal(stream: Any) -> bool:
+    """Say if a standard stream is a terminal; one that is missing or was closed is none."""
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, OSError, ValueError):  # None, or an object that only takes words
+        return False
 
 
 def print_notice(words: str) -> None:

@@ -124,6 +124,24 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_fit(monkeypatch, 
     assert "--output-dir" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("state", ["missing", "closed"])
+def test_without_stderr_nobody_watches_and_the_demo_goes_on(state, monkeypatch, tmp_path):
+    stderr = None if state == "missing" else io.StringIO()
+    if stderr is not None:
+        stderr.close()
+    monkeypatch.setattr(sys, "stderr", stderr)
+    fits = []
+
+    def fit(forest, *rest):
+        fits.append(forest.verbose)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "_fit", fit)
+    with pytest.raises(KeyboardInterrupt):
+        run_demo(output_dir=tmp_path, stream=io.StringIO())
+    assert fits == [0]
+
+
 def test_words_go_to_a_stream_or_to_stdout_and_its_refusal_is_ours(monkeypatch, capsys):
     given = io.StringIO()
     demo._say("a line", given)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from dpforest.exceptions import ParameterError
+from dpforest.standard_streams import is_terminal
 
 
 def agreed(question: str, yes: bool) -> bool:
@@ -24,7 +25,7 @@ def agreed(question: str, yes: bool) -> bool:
     """
     if yes:
         return True
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         raise ParameterError(
             "--yes", False, "is needed where no terminal is, since nobody can be asked",
             "Look at the price with --dry-run, then write --yes",

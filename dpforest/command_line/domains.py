@@ -37,7 +37,7 @@ from dpforest.exceptions import (
     printable,
     raise_alone,
 )
-from dpforest.standard_streams import print_notice
+from dpforest.standard_streams import is_terminal, print_notice
 from dpforest.strict_json import read_object
 from dpforest.writing import check_new, write_text
 
@@ -140,7 +140,7 @@ def _place_for_curator(
     chosen: argparse.Namespace, what: str, read: Sequence[str | Path]
 ) -> Path | None:
     """The file of ``--output``, or None at a terminal; elsewhere a log would keep what is said."""
-    if chosen.output is None and not sys.stdout.isatty():
+    if chosen.output is None and not is_terminal(sys.stdout):
         raise ParameterError(
             "--output", None, f"is needed where stdout is no terminal: {what} is "
             f"{FOR_THE_CURATOR}, and a log would keep it",
@@ -184,13 +184,13 @@ def _result(domain: Domain, path: Path | None, output: str | None = None) -> Dom
 
 def _name_of_output(task: str | None) -> str | None:
     """A name for what a draft read off the labels, where a log may not keep which of both it is."""
-    return "classes or target" if task is None and not sys.stdout.isatty() else None
+    return "classes or target" if task is None and not is_terminal(sys.stdout) else None
 
 
 def _codes_words(codes: Mapping[str, Any]) -> str:
     """Words on codes; which columns may hold some is said at a terminal alone."""
     words = "Whole numbers are drafted as numbers; where they are codes, write --categorical NAME"
-    if codes and sys.stderr.isatty():
+    if codes and is_terminal(sys.stderr):
         words += f". Few of them are in: {', '.join(codes)}"
     return words
 
@@ -198,7 +198,7 @@ def _codes_words(codes: Mapping[str, Any]) -> str:
 def _doubts_words(doubts: Mapping[str, str]) -> str:
     """Words on how texts are read; of which columns that matters is said at a terminal alone."""
     words = "Files are read as UTF-8, and numbers with a point; others are drafted as texts"
-    if doubts and sys.stderr.isatty():
+    if doubts and is_terminal(sys.stderr):
         words += "".join(f"\n{name}: {doubt}" for name, doubt in doubts.items())
     return words
 
@@ -212,7 +212,7 @@ def _reasons_at_a_terminal_alone(files: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except DPForestError:
-        if sys.stderr.isatty():
+        if is_terminal(sys.stderr):
             raise
         raise_alone(
             ParameterError(
@@ -269,7 +269,7 @@ def _near(name: str, names: Sequence[str]) -> list[str]:
 
     The first line of a file may be a record.
     """
-    return get_close_matches(name, names, n=3) if sys.stderr.isatty() else []
+    return get_close_matches(name, names, n=3) if is_terminal(sys.stderr) else []
 
 
 def _check_target(source: Any, target: str) -> tuple[str, ...]:
@@ -346,7 +346,7 @@ def _confirmed(domain: Domain, by: str, sources: dict[str, str]) -> Domain:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DraftedBoundsWarning)
         confirmed = domain.confirmed(by, sources=sources)
-    if sys.stderr.isatty():
+    if is_terminal(sys.stderr):
         for one in caught:
             print_notice(f"dpforest: warning, {FOR_THE_CURATOR}: {one.message}")
     else:

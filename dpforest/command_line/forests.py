@@ -10,6 +10,7 @@ from typing import Any
 from dpforest.display import short_list
 from dpforest.domain.domain import Domain
 from dpforest.exceptions import DomainError, ParameterError
+from dpforest.standard_streams import is_terminal
 
 
 def declared_domain(chosen: argparse.Namespace) -> Domain:
@@ -54,7 +55,7 @@ def forest_of(
         max_records_per_unit=chosen.max_records_per_unit,
         random_state=seed,
         n_jobs=jobs,
-        verbose=int(not chosen.quiet and sys.stderr.isatty()),
+        verbose=int(not chosen.quiet and is_terminal(sys.stderr)),
     )
 
 

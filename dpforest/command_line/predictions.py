@@ -26,7 +26,7 @@ from dpforest.command_line.tables import Features, files_of, unlabelled
 from dpforest.domain.domain import Domain
 from dpforest.estimators.classifier import sorted_classes
 from dpforest.exceptions import ParameterError, raise_alone
-from dpforest.standard_streams import writing_to_stdout
+from dpforest.standard_streams import is_terminal, writing_to_stdout
 from dpforest.writing import check_new, new_file
 
 #: Name of the column of what is predicted.
@@ -97,7 +97,7 @@ def _tables(chosen: argparse.Namespace, forest: Any) -> Iterator[Any]:
     """Tables of predictions, one a batch, under a bar over files; there is at least one."""
     from tqdm import tqdm
 
-    hidden = chosen.quiet or not sys.stderr.isatty()
+    hidden = chosen.quiet or not is_terminal(sys.stderr)
     names, empty = tuple(forest.domain_.feature_names), True
     for source in tqdm(_sources(chosen), unit="file", disable=hidden):
         for batch in source.batches_of(names):

@@ -15,6 +15,7 @@ from multiprocessing import current_process
 from pkgutil import iter_modules
 from typing import Any
 
+from dpforest.standard_streams import is_terminal
 from dpforest.trees.strategies import STRATEGIES
 
 _LINE = (
@@ -56,7 +57,7 @@ def _somebody_waits() -> bool:
         return False
     if getattr(sys.stderr, "closed", False):
         return False
-    return "ipykernel" in sys.modules or bool(getattr(sys.stderr, "isatty", bool)())
+    return "ipykernel" in sys.modules or is_terminal(sys.stderr)
 
 
 def _is_kept(strategy: str) -> bool:

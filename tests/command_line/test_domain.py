@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 
 import pytest
 
 from dpforest import Domain
+from dpforest.__main__ import main
 from dpforest.exceptions import DraftedBoundsWarning
 
 DRAFT = "domain draft stays.csv --target back --drop stay --output draft.json"
@@ -99,6 +101,22 @@ def test_no_log_tells_why_records_allow_of_no_draft(ask, here, monkeypatch):
         (here / "t.csv").write_text(text)
         code, _, err = ask(f"domain draft t.csv --target y --output t.json {options}")
         assert code == 2 and reason in err and "Draft at a terminal" not in err
+
+
+def closed_stream():
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+@pytest.mark.parametrize("stderr", [None, closed_stream()], ids=["none", "closed"])
+def test_without_stderr_a_draft_is_made_or_refused_and_is_no_fault(stderr, here, monkeypatch):
+    """A fault would have the reason, which is a fact about the records, in its context."""
+    monkeypatch.setattr(sys, "stderr", stderr)
+    for text, options, _ in NO_DRAFT.values():
+        (here / "t.csv").write_text(text)
+        assert main(f"domain draft t.csv --target y --output t.json {options}".split()) == 2
+    assert main([*DRAFT.split(), "--force"]) == 0
 
 
 def test_no_log_tells_that_a_column_holds_dates_alone(ask, good, here, monkeypatch):

@@ -9,16 +9,18 @@ import os
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+import dpforest
 from dpforest import Domain
 from dpforest.command_line import running
 from dpforest.command_line.answers import Answer
 from dpforest.command_line.running import run_command
 from dpforest.exceptions import BudgetExceeded, LedgerDamaged, ParameterError, WeakSignalWarning
-from dpforest.standard_streams import print_notice
+from dpforest.standard_streams import is_terminal, print_notice
 
 SECRET = "4711.25"
 
@@ -159,6 +161,29 @@ def test_a_notice_without_stderr_is_dropped_and_no_result(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stderr", closed)
     print_notice("charged")
     assert capsys.readouterr().out == ""
+
+
+def closed():
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+def gone():
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_a_stream_that_is_missing_or_closed_is_no_terminal():
+    for stream in (None, closed(), SimpleNamespace(isatty=gone), SimpleNamespace(write=print)):
+        assert is_terminal(stream) is False
+    assert is_terminal(SimpleNamespace(isatty=lambda: True)) is True
+
+
+def test_terminals_are_asked_for_in_one_place():
+    """A stream may be None or closed wherever it is asked."""
+    package = Path(dpforest.__file__).parent
+    asking = [path.name for path in package.rglob("*.py") if "isatty" in path.read_text("utf-8")]
+    assert asking == ["standard_streams.py"]
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is full")
