@@ -3,7 +3,7 @@
 What was spent, is claimed or is asked for is rounded up, what may be spent or remains is rounded
 down, each in decimal. A number with at most six digits is written as it is. Amounts that a ledger
 keeps are such numbers rounded to its units; :func:`figure_charged` and :func:`figure_cap` write
-them as they were declared.
+them as they were declared, and :func:`figures_beside` one beside the other.
 """
 
 from __future__ import annotations
@@ -47,6 +47,17 @@ def figure_cap(value: Fraction) -> str:
     Never for what remains: there a unit less is room that is not there.
     """
     return figure_down(value * (1 + _NARROW))
+
+
+def figures_beside(spent: Fraction, cap: Fraction) -> tuple[str, str]:
+    """Write what was charged to a ledger and its cap, wherever one stands beside the other.
+
+    As they were declared; where the cap was passed, as imports may, to the last digit: what was
+    spent may be just above it, and is not to read as if the cap held it.
+    """
+    if spent <= cap:
+        return figure_charged(spent), figure_cap(cap)
+    return figure_up(spent), figure_down(cap)
 
 
 def _figure(value: Fraction | float, rounding: str) -> str:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpforest.accounting.figures import figure_cap, figure_charged, figure_down, figure_up
+from dpforest.accounting.figures import figure_charged, figure_up
 from dpforest.accounting.rationals import parse_amount
 from dpforest.checks import is_same_file
 from dpforest.domain.domain import Domain
@@ -203,12 +203,7 @@ def _status_words(status: DataSetStatus) -> str:
 
 
 def _status_data(status: DataSetStatus) -> dict[str, Any]:
-    figures = {
-        "cap": figure_cap(fraction_of(status.cap)),
-        "spent": figure_charged(fraction_of(status.spent)),
-        "remaining": figure_down(fraction_of(status.remaining)),
-    }
-    return status.model_dump(mode="json") | {"figures": figures}
+    return status.model_dump(mode="json") | {"figures": status.figures}
 
 
 def _log(ledger: BudgetLedger, chosen: argparse.Namespace) -> Answer:

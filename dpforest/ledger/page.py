@@ -14,7 +14,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from dpforest.accounting.figures import figure_cap, figure_charged, figure_down, figure_up
+from dpforest.accounting.figures import (
+    figure_cap,
+    figure_charged,
+    figure_down,
+    figure_up,
+    figures_beside,
+)
 from dpforest.accounting.rationals import parse_amount
 from dpforest.ledger.amounts import fraction_of
 from dpforest.ledger.bodies import CheckpointBody, ImportBody, Kind, PolicyBody
@@ -97,14 +103,10 @@ def _status(state: DataSetState) -> str:
 def _sentence(state: DataSetState) -> str:
     if state.alone:
         return _sentence_alone(state)
+    spent_of = f"{_total(state)} of {_cap(state)} is spent"
     if state.total > state.cap:
-        # To the last digit: it may be just above.
-        spent = f"{_SIGNS[state.facts.currency]} = {figure_up(fraction_of(state.total))}"
-        return (
-            f"{spent} of {_cap(state)} is spent, and nothing remains. The guarantee below no "
-            "longer covers everything."
-        )
-    return f"{_up(state, state.total)} of {_cap(state)} is spent, and {_left(state)} remains."
+        return f"{spent_of}, and nothing remains. The guarantee below no longer covers everything."
+    return f"{spent_of}, and {_left(state)} remains."
 
 
 def _sentence_alone(state: DataSetState) -> str:
@@ -123,7 +125,7 @@ def _budget(state: DataSetState, entries: Sequence[Entry]) -> dict[str, str]:
     rows = {
         "guarantee": _guarantee(state, entries),
         "cap": _cap(state) + ("" if state.cap == facts.cap else ", lowered"),
-        "spent": _WHOLE if state.alone else _up(state, state.total),
+        "spent": _WHOLE if state.alone else _total(state),
         "remains": _left(state),
     }
     if state.blocks:
@@ -167,10 +169,11 @@ def _head(entry: Entry) -> dict[str, str]:
 
 def _block(state: DataSetState, name: str) -> dict[str, str]:
     block = state.blocks[name]
+    spent, cap = _figures(state.spent + block.spent, block.cap)
     return {
         "name": name,
-        "cap": figure_cap(fraction_of(block.cap)),
-        "spent": figure_charged(fraction_of(state.spent + block.spent)),
+        "cap": cap,
+        "spent": spent,
         "remains": figure_down(fraction_of(state.room([name]))),
     }
 
@@ -356,8 +359,16 @@ def _up(state: DataSetState, units: int) -> str:
     return f"{_SIGNS[state.facts.currency]} = {figure_charged(fraction_of(units))}"
 
 
+def _total(state: DataSetState) -> str:
+    return f"{_SIGNS[state.facts.currency]} = {_figures(state.total, state.cap)[0]}"
+
+
 def _cap(state: DataSetState) -> str:
-    return f"{_SIGNS[state.facts.currency]} = {figure_cap(fraction_of(state.cap))}"
+    return f"{_SIGNS[state.facts.currency]} = {_figures(state.total, state.cap)[1]}"
+
+
+def _figures(spent: int, cap: int) -> tuple[str, str]:
+    return figures_beside(fraction_of(spent), fraction_of(cap))
 
 
 def _left(state: DataSetState) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from dpforest.accounting.figures import figure_cap, figure_down, figure_up
+from dpforest.accounting.figures import figure_down, figure_up, figures_beside
 from dpforest.accounting.frozen import Frozen
 from dpforest.accounting.rationals import parse_amount
 from dpforest.ledger.amounts import Units, fraction_of
@@ -105,21 +105,26 @@ class DataSetStatus(Frozen):
     why_frozen: str
     lacking: dict[str, int] = {}
 
+    @property
+    def figures(self) -> dict[str, str]:
+        """Cap, what was spent and what remains of it, as they are written for people."""
+        return _figures_of(self)
+
     def __str__(self) -> str:
         currency = self.facts.currency
         guarantee = figure_up(parse_amount(self.facts.epsilon))
         delta = parse_amount(self.facts.delta)
         promised = f"epsilon={guarantee}" + (f", delta={figure_up(delta)}" if delta else "")
         lines = [
-            f"data set {self.data_set!r}: {left_of(self.remaining, self.cap, currency)} is left "
+            f"data set {self.data_set!r}: {_left_of(self, currency)} is left "
             f"({promised} in all, for {self.facts.unit})"
         ]
-        lines += [f"  block {b.name!r}: {left_of(b.remaining, b.cap)} is left" for b in self.blocks]
+        lines += [f"  block {b.name!r}: {_left_of(b)} is left" for b in self.blocks]
         if self.spent > self.cap:
             lines.append(
-                f"  {currency} {figure_up(fraction_of(self.spent))} is spent, which is more than "
-                "the cap: what was spent elsewhere was charged to it, and the cap's guarantee does "
-                "not hold for all of it"
+                f"  {currency} {self.figures['spent']} is spent, which is more than the cap: what "
+                "was spent elsewhere was charged to it, and the cap's guarantee does not hold for "
+                "all of it"
             )
         if self.lacking:
             lines.append(
@@ -131,10 +136,16 @@ class DataSetStatus(Frozen):
         return "\n".join(lines)
 
 
-def left_of(remaining: int, cap: int, currency: str = "") -> str:
-    """Figures of what remains of a cap: never more than there is, the cap as it was declared."""
-    left, whole = figure_down(fraction_of(remaining)), figure_cap(fraction_of(cap))
-    if remaining == cap and left != whole:
+def _figures_of(one: DataSetStatus | BlockStatus) -> dict[str, str]:
+    spent, cap = figures_beside(fraction_of(one.spent), fraction_of(one.cap))
+    return {"cap": cap, "spent": spent, "remaining": figure_down(fraction_of(one.remaining))}
+
+
+def _left_of(one: DataSetStatus | BlockStatus, currency: str = "") -> str:
+    """Figures of what remains of a cap: never more than there is."""
+    figures = _figures_of(one)
+    left, whole = figures["remaining"], figures["cap"]
+    if one.remaining == one.cap and left != whole:
         return f"all of {currency} {whole}".replace("  ", " ")
     return f"{currency} {left} of {whole}".strip()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dpforest.accounting.figures import figure_cap, figure_charged, figure_down, figure_up
+from dpforest.accounting.figures import figure_down, figure_up, figures_beside
 from dpforest.accounting.rationals import parse_finite
 from dpforest.report.header import NOT_STATED
 from dpforest.report.odds import best_guess, percent
@@ -144,11 +144,11 @@ def _in_ledger(place: LedgerPlace) -> str:
     }
     if place.alone:
         return _ALONE.format(**declared)
+    spent, whole = figures_beside(in_all, cap)
     return _LEDGER.format(
         name=place.currency,
-        # To the last digit where the cap was passed: one may be just above the other.
-        in_all=figure_charged(in_all) if in_all <= cap else figure_up(in_all),
-        cap=figure_cap(cap) if in_all <= cap else figure_down(cap),
+        in_all=spent,
+        cap=whole,
         left=figure_down(left) if left else "0",
         **declared,
     )

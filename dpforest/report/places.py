@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpforest.accounting.figures import figure_cap, figure_charged, figure_down, figure_up
+from dpforest.accounting.figures import (
+    figure_cap,
+    figure_charged,
+    figure_down,
+    figure_up,
+    figures_beside,
+)
 from dpforest.accounting.rationals import parse_finite
 from dpforest.report.record import LedgerPlace
 
@@ -114,11 +120,10 @@ def promise(place: LedgerPlace, unit: str) -> str:
     epsilon, delta = parse_finite(place.cap_epsilon), parse_finite(place.cap_delta)
     words = {"place": name[0].upper() + name[1:]}
     words |= {"epsilon": figure_up(epsilon), "delta": figure_up(delta)}
-    if parse_finite(place.in_all) > parse_finite(place.cap):
+    in_all, cap = parse_finite(place.in_all), parse_finite(place.cap)
+    if in_all > cap:
         if place.alone:
             return _PASSED_ALONE.format(**words | {"place": name})
-        # Both to the last digit: one may be just above the other.
-        cap = f"{place.currency} = {figure_down(parse_finite(place.cap))}"
-        spent = f"{place.currency} = {figure_up(parse_finite(place.in_all))}"
-        return _PASSED.format(spent=spent, cap=cap, **words)
+        spent, whole = (f"{place.currency} = {figure}" for figure in figures_beside(in_all, cap))
+        return _PASSED.format(spent=spent, cap=whole, **words)
     return _PROMISE.format(unit=unit, **words) + (_ALONE if place.alone else "")

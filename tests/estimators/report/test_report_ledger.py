@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from fractions import Fraction
 from pathlib import Path
@@ -102,6 +103,34 @@ def test_what_was_spent_is_not_shown_above_a_cap_that_holds_it(two):
     ):
         basis = two[0].basis.model_copy(update={"ledger": place.model_copy(update=changed)})
         assert decision_of(two[0].model_copy(update={"basis": basis})).spent.startswith(said)
+
+
+@pytest.mark.parametrize("elsewhere", ["0.1", "0.3", "0.5"])
+def test_ledger_and_report_write_a_spending_beside_its_cap_alike(elsewhere, tenth, tmp_path):
+    """Also one that an import made pass its cap by less than six digits tell."""
+    pytest.importorskip("jinja2")
+    place, passed = tenth.privacy_report().basis.ledger, elsewhere != "0.1"
+    with BudgetLedger.open(f"sqlite:///{tmp_path / 'b'}", actor="ana", create=True) as ledger:
+        ledger.register("claims", domain=tenth.domain_, epsilon="0.3", currency="epsilon")
+        ledger.charge_elsewhere("claims", math.ceil(Fraction(elsewhere) * 2**128), "elsewhere")
+        status, page = ledger.status("claims"), ledger.page()
+    in_all, cap = (Fraction(units, 2**128) for units in (status.spent, status.cap))
+    assert (in_all > cap) == passed
+    changed = {"in_all": exact_text(in_all), "cap": exact_text(cap)}
+    found = place.model_copy(update=changed)
+    spent, whole = status.figures["spent"], status.figures["cap"]
+    assert (whole, f"of {whole} is left" in str(status)) == ("0.299999" if passed else "0.3", True)
+    assert Fraction(spent) >= Fraction(elsewhere) and (Fraction(spent) > Fraction(whole)) == passed
+    assert f"epsilon = {spent} in all" in found.sentence and f"epsilon = {whole}." in found.sentence
+    assert f"ε = {spent} of ε = {whole} is spent" in page
+    basis = tenth.privacy_report().basis.model_copy(update={"ledger": found})
+    report = tenth.privacy_report().model_copy(update={"basis": basis})
+    assert decision_of(report).spent.startswith(f"epsilon = {spent} of a cap of epsilon = {whole},")
+    assert (
+        not passed
+        or f"{spent} in all, which is more than its cap, epsilon = {whole}:"
+        in promise(found, "one record")
+    )
 
 
 @pytest.fixture(scope="module")
