@@ -17,11 +17,9 @@ from dpforest.records.streams.csv_lines import (
     names_of,
     split_header,
 )
-from dpforest.records.streams.files import Files, Paths, pyarrow, reading, source_of
+from dpforest.records.streams.files import PACKED, Files, Paths, pyarrow, reading, source_of
 from dpforest.records.streams.passes import Batch
 
-#: Ends of the names of compressed files, with what pyarrow calls their kind.
-PACKED = {".gz": "gzip", ".bz2": "bz2", ".lz4": "lz4", ".zst": "zstd"}
 #: Bytes that are read at a time.
 BLOCK_BYTES = 2**24
 

@@ -25,6 +25,10 @@ Paths = str | os.PathLike[str] | list[Any] | tuple[Any, ...]
 
 #: How files of a kind end; folders are searched for all of them.
 ENDINGS = {"csv": (".csv", ".csv.gz"), "parquet": (".parquet", ".pq")}
+#: Ends of the names of compressed files, with what pyarrow calls their kind.
+PACKED = {".gz": "gzip", ".bz2": "bz2", ".lz4": "lz4", ".zst": "zstd"}
+#: Ends by which two files of one name are the same records in two forms, as nobody means both.
+_FORMS = {"csv": tuple(PACKED), "parquet": ENDINGS["parquet"]}
 _THERE = "must name files that are there"
 
 
@@ -129,7 +133,7 @@ def file_list(paths: Paths, kind: str) -> tuple[Path, ...]:
     ParameterTypeError
         Something else is given.
     ParameterError
-        There are none, one cannot be looked at, or a folder has one both as it is and compressed.
+        There are none, one cannot be looked at, or one is there both as it is and compressed.
     """
     given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     if not isinstance(given, (list, tuple)) or not all(map(_is_path, given)):
@@ -139,10 +143,11 @@ def file_list(paths: Paths, kind: str) -> tuple[Path, ...]:
     found: list[Path] = []
     with looking_for_files():
         for path in map(Path, given):
-            found += _once(files_in(path, kind)) if path.is_dir() else [path]
+            found += files_in(path, kind) if path.is_dir() else [path]
         usual = f"Give *{ENDINGS[kind][0]} files or a folder of them"
         for path in found:
             _check_file(path, usual)
+    _refuse_forms(found, kind)
     if not found:
         raise ParameterError(
             "paths", Described("a folder" if given else "an empty list"), _THERE,
@@ -177,20 +182,23 @@ def files_in(folder: Path, kind: str) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.name.lower().endswith(ENDINGS[kind]))
 
 
-def _once(files: list[Path]) -> list[Path]:
-    """The files, unless one lies beside its compressed form: its records would count twice.
+def _refuse_forms(files: Sequence[Path], kind: str) -> None:
+    """Refuse a file beside its compressed form in a folder: its records would count twice.
 
     Endings are known by large letters too, so names are compared without their case.
     """
-    names = {path.name.lower(): path.name for path in files}
+    first: dict[tuple[str, str], tuple[str, Path]] = {}
     for path in files:
-        plain = names.get(path.stem.lower())
-        if path.suffix.lower() == ".gz" and plain:
+        name = path.name.lower()
+        ending = next((one for one in _FORMS[kind] if name.endswith(one)), "")
+        place = os.path.realpath(path.parent), name.removesuffix(ending)
+        known, other = first.setdefault(place, (ending, path))
+        if known != ending:
+            short, long = sorted((path.name, other.name), key=len)
             raise ParameterError(
-                "paths", Described(f"the file {plain} (and {path.name})"), COUNTS_TWICE,
-                "Take one of them out of it, or name the files",
+                "paths", Described(f"the file {short} (and {long})"), COUNTS_TWICE,
+                "Name the files, each in one form; rename one if it has other records",
             )  # fmt: skip
-    return files
 
 
 def _refuse_repeats(files: Sequence[Path]) -> None:

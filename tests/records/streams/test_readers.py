@@ -97,6 +97,32 @@ def test_a_file_beside_its_compressed_form_is_refused(tmp_path, plain, packed):
     assert [len(batch.y) for batch in stream.batches()] == [1, 1]
 
 
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        (CSVStream, ["a.csv", "a.csv.gz"]),
+        (CSVStream, ["A.csv.BZ2", "b.csv", "a.csv"]),
+        (CSVStream, ["a.csv.zst", "a.csv.lz4"]),
+        (CSVStream, ["", "a.csv.bz2"]),  # a folder with a.csv, and a file of it that it leaves out
+        (ParquetStream, ["a.parquet", "b.parquet", "a.pq"]),
+        (ParquetStream, [""]),
+    ],
+)
+def test_a_file_in_two_forms_is_refused_in_a_list_too(kind, names, tmp_path):
+    """Whatever path leads to its folder; by the names alone, before a file is opened."""
+    for name in {"a.csv", "a.csv.bz2", "a.parquet", "a.pq", *names} - {""}:
+        (tmp_path / name).touch()
+    here, again = tmp_path, tmp_path / ".." / tmp_path.name
+    for first in (here, again):
+        with pytest.raises(ParameterError, match=r"the file [aA].* \(and [aA].*\): is given twice"):
+            kind([first / names[0], *(here / name for name in names[1:])], "y")
+    below = tmp_path / "below"
+    below.mkdir()
+    for place in (tmp_path / "b.csv", below / "b.csv.gz"):
+        place.touch()
+    assert len(CSVStream([tmp_path / "b.csv", below], "y").paths) == 2
+
+
 def test_what_is_no_file_is_refused_by_what_it_is(tmp_path):
     (tmp_path / "folder" / "within.csv").mkdir(parents=True)
     (tmp_path / "empty").mkdir()
