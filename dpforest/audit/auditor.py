@@ -80,7 +80,9 @@ def audit(
     testing runs on each dataset are independent Bernoulli trials, so both Clopper-Pearson limits
     hold together with probability >= confidence (Bonferroni over the two), and then
     ln((p - delta) / q) >= lower_bound. One event of one pair is tested, so there is nothing more
-    to divide the error over. Runs must be independent. **Tests**: tests/audit/test_auditor.py.
+    to divide the error over. Runs must be independent; those on the two datasets take turns, unless
+    the subject makes many at once, in an order that no output decides. **Tests**:
+    tests/audit/test_auditor.py, tests/audit/test_outcomes.py.
     """
     audited = as_subject(subject)
     given = claimed_epsilon, delta
@@ -127,9 +129,7 @@ class _Test:
 
     def draw(self, pair: DatasetPair, runs: int) -> _Outputs:
         """Outputs of so many runs on each dataset."""
-        drawn = [
-            draw_outputs(self.subject, dataset, runs, pair) for dataset in (pair.first, pair.second)
-        ]
+        drawn = draw_outputs(self.subject, runs, pair)
         first, second = of_one_width(self.subject.name, drawn)
         return first, second
 

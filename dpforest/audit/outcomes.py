@@ -9,7 +9,7 @@ Held by tests/audit/test_outcomes.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -25,6 +25,8 @@ NO_OUTCOME = (DPForestError, MemoryError, OSError, ImportError)
 #: Bits of the number that stands for an error: not a number, and none that arithmetic makes.
 _BITS = np.uint64(0x7FF8_6470_666F_7265)
 _ERROR = np.array([_BITS]).view(np.float64)
+#: Seed of the order in which datasets take turns: no fact about runs, and the same in each audit.
+_TURNS = 0
 #: Tries on each dataset of a pair before it is said that no run gives an output.
 _TRIES = 10
 
@@ -47,10 +49,13 @@ class NoOutput(ParameterError):
     """Every run on a pair ends with an error, so that there is nothing to compare."""
 
 
-def outcomes_of(name: str, run: Run, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:
-    """Outcomes of independent runs on a dataset of the pair, a row each.
+def outcomes_of(
+    name: str, run: Run, datasets: Sequence[Any], runs: int, pair: DatasetPair
+) -> list[NDArray]:
+    """Outcomes of so many independent runs on each of some datasets of the pair, a row each.
 
-    Where none of them gave an output, the rows have one place.
+    Where none of them gave an output, the rows have one place. Datasets take turns: trouble that
+    comes and goes meets their runs alike, and would tell them apart if each had its own time.
 
     Raises
     ------
@@ -60,15 +65,28 @@ def outcomes_of(name: str, run: Run, dataset: Any, runs: int, pair: DatasetPair)
         So did the last run, where earlier ones did not; or two runs gave outputs of two lengths, or
         one a masked cell.
     """
-    given = []
-    for index in range(runs):
-        given.append(_tried(run, dataset))
-        if index == 0 and given[0] is None:
+    given: list[list[tuple[Any] | None]] = [[] for _ in datasets]
+    for place in _turns(len(datasets), runs):
+        given[place].append(_tried(run, datasets[place]))
+        if sum(map(len, given)) == 1 and given[place][0] is None:
             _see_that_a_run_ends(name, run, pair, NoOutput, _NOTHING)
     # What is used up by now would tell the runs before from those after.
-    if given and given[-1] is None:
+    if runs and any(outcomes[-1] is None for outcomes in given):
         _see_that_a_run_ends(name, run, pair, ParameterError, _USED_UP)
-    return _stacked(name, [None if one is None else np.ravel(one[0]) for one in given])
+    return [
+        _stacked(name, [None if one is None else np.ravel(one[0]) for one in outcomes])
+        for outcomes in given
+    ]
+
+
+def _turns(n_datasets: int, runs: int) -> Iterator[int]:
+    """Places of datasets in the order of their runs, each once a round.
+
+    Rounds differ in their order, so that what happens at every second run is of neither dataset.
+    """
+    turns = np.random.default_rng(_TURNS)
+    for _ in range(runs):
+        yield from map(int, turns.permutation(n_datasets))
 
 
 def refuse_gaps(name: str, outputs: Any) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import uuid
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields, is_dataclass
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
@@ -36,7 +38,27 @@ def name_of(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-class Function:
+class _RunByRun(ABC):
+    """A subject of single runs, which those on both datasets of a pair can take in turns."""
+
+    name: str
+
+    @abstractmethod
+    def _running(self, pair: DatasetPair) -> AbstractContextManager[Callable[[Any], Any]]:
+        """Function that makes one run on a dataset of the pair, within a context."""
+
+    def sample(self, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:
+        """One call a run."""
+        with self._running(pair) as run:
+            return outcomes_of(self.name, run, [dataset], runs, pair)[0]
+
+    def sample_both(self, runs: int, pair: DatasetPair) -> list[NDArray]:
+        """So many runs on each dataset of the pair, in turns."""
+        with self._running(pair) as run:
+            return outcomes_of(self.name, run, [pair.first, pair.second], runs, pair)
+
+
+class Function(_RunByRun):
     """A plain function dataset -> output, called once a run.
 
     Parameters
@@ -50,9 +72,8 @@ class Function:
         self._function = function
         self.name = name or name_of(function)
 
-    def sample(self, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:
-        """One call a run."""
-        return outcomes_of(self.name, self._function, dataset, runs, pair)
+    def _running(self, pair: DatasetPair) -> AbstractContextManager[Callable[[Any], Any]]:
+        return nullcontext(self._function)
 
 
 class Batched:
@@ -76,7 +97,7 @@ class Batched:
         return np.asarray(outputs)
 
 
-class Estimator:
+class Estimator(_RunByRun):
     """An estimator, cloned and fitted once a run, on a budget of its own each time.
 
     Parameters
@@ -106,16 +127,14 @@ class Estimator:
         self.name = name or type(estimator).__name__
         self._present = present or (lambda X, y: (X, y))
 
-    def sample(self, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:
+    @contextmanager
+    def _running(self, pair: DatasetPair) -> Iterator[Callable[[Any], Any]]:
         """One fit a run."""
         probes = _distinct_records(pair)
         with warnings.catch_warnings():
             # Thousands of fits would warn alike; what warnings tell is for a replay to find.
             warnings.simplefilter("ignore")
-            return outcomes_of(
-                self.name, lambda table: self._readout(self.fitted(table), probes),
-                dataset, runs, pair,
-            )  # fmt: skip
+            yield lambda table: self._readout(self.fitted(table), probes)
 
     def fitted(self, dataset: Any, random_state: Any = None) -> Any:
         """A fresh estimator, fitted."""
@@ -166,8 +185,10 @@ def _refuse(subject: Any, repair: str) -> NoReturn:
     raise ParameterTypeError("subject", kind_of(subject), rule, repair)
 
 
-def draw_outputs(subject: Subject, dataset: Any, runs: int, pair: DatasetPair) -> NDArray:
-    """Outputs as an array of numbers of shape (runs, k).
+def draw_outputs(subject: Subject, runs: int, pair: DatasetPair) -> list[NDArray]:
+    """Outputs of so many runs on each dataset, as arrays of numbers of shape (runs, k).
+
+    Of a subject that makes many runs at once those on one dataset come after those on the other.
 
     Raises
     ------
@@ -175,7 +196,10 @@ def draw_outputs(subject: Subject, dataset: Any, runs: int, pair: DatasetPair) -
         If the subject gave another number of outputs, or something that is no number, or ended
         with an error that is of no single run.
     """
-    given = _sampled(subject, dataset, runs, pair)
+    return [_numbers(subject, given, runs) for given in _sampled(subject, runs, pair)]
+
+
+def _numbers(subject: Subject, given: Any, runs: int) -> NDArray:
     refuse_gaps(subject.name, given)
     outputs = np.asarray(given)
     if outputs.dtype.kind not in "biuf" or outputs.shape[:1] != (runs,) or not outputs.size:
@@ -188,10 +212,13 @@ def draw_outputs(subject: Subject, dataset: Any, runs: int, pair: DatasetPair) -
     return outputs.reshape(runs, -1)
 
 
-def _sampled(subject: Subject, dataset: Any, runs: int, pair: DatasetPair) -> Any:
+def _sampled(subject: Subject, runs: int, pair: DatasetPair) -> list[Any]:
     """Outputs as the subject gives them; an error of many runs at once is named."""
     try:
-        return subject.sample(dataset, runs, pair)
+        # One of somebody else's class may make its runs in a way of its own.
+        if getattr(type(subject), "sample", None) is _RunByRun.sample:
+            return subject.sample_both(runs, pair)  # type: ignore[attr-defined]
+        return [subject.sample(dataset, runs, pair) for dataset in (pair.first, pair.second)]
     except NO_OUTCOME:
         raise
     except Exception as error:

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from dpforest import Domain, MultinomialForestClassifier, ParameterError
-from dpforest.audit import SMALL_DOMAIN, Batched, DatasetPair, audit
+from dpforest.audit import SMALL_DOMAIN, Batched, DatasetPair, Function, audit
 from dpforest.audit.outcomes import are_errors, of_one_width
 from dpforest.exceptions import GrantError, InvalidRecordError
 
@@ -131,6 +131,63 @@ def test_a_budget_that_runs_out_between_runs_accuses_nobody(until):
 
     with pytest.raises(ParameterError, match=r"'one more' .*error \(ValueError\)"):
         audit(run, PAIR, claimed_epsilon=1, runs=500)
+
+
+@pytest.mark.parametrize(
+    "in_trouble", [lambda call: 10 <= call % 1000 < 490, lambda call: call % 2 == 1],
+    ids=["for a while", "at every second run"],
+)  # fmt: skip
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_trouble_that_comes_and_goes_accuses_nobody(wrapped, in_trouble):
+    """A program that starts no thread for a while, say: if it met one table's runs alone."""
+    rng, calls = np.random.default_rng(5), []
+
+    def run(records):
+        calls.append(records)
+        if in_trouble(len(calls) - 1):
+            raise RuntimeError("can't start new thread")
+        return rng.integers(0, 3)
+
+    subject, pair = (OfRuns(run), TABLES) if wrapped else (run, PAIR)
+    found = audit(subject, pair, claimed_epsilon=0.5, runs=1000, confidence=1 - 1e-6)
+    assert found.verdict == "consistent" and "ended with an error" in found.reason
+
+
+def test_each_table_has_its_turn_in_every_round():
+    seen = []
+    audit(lambda records: seen.append(len(records)) or 0.0, PAIR, claimed_epsilon=1, runs=400)
+    rounds = list(zip(seen[::2], seen[1::2], strict=True))
+    assert len(rounds) == 400 and set(rounds) == {(2, 3), (3, 2)}
+    assert 160 < rounds.count((2, 3)) < 240
+
+
+class OfRuns(BaseEstimator):
+    """An estimator that is fitted by a function, whose output it tells."""
+
+    def __init__(self, run):
+        self.run = run
+
+    def fit(self, X, y=None):
+        self.told_ = self.run(X)
+        return self
+
+    def predict(self, X):
+        return np.array([self.told_])
+
+
+TABLES = DatasetPair(
+    *(([[value] for value in data], [0] * len(data)) for data in (PAIR.first, PAIR.second)),
+    made_up=True,
+)  # fmt: skip
+
+
+def test_a_class_that_makes_its_runs_otherwise_is_asked_for_them():
+    class Own(Function):
+        def sample(self, dataset, runs, pair):
+            return np.full(runs, float(len(dataset)))
+
+    found = audit(Own(lambda dataset: 0.0), PAIR, claimed_epsilon=1, runs=200)
+    assert found.verdict == "violates"
 
 
 def test_refusals_of_ours_and_trouble_of_the_machine_end_an_audit_as_they_are():
