@@ -98,6 +98,11 @@ def one_line(text: str) -> str:
     return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
+def page_of_docs(name: str) -> str:
+    """Place of a page of the documentation, which an installed package has not beside it."""
+    return f"docs/{name} of dpforest's source"
+
+
 def count_text(number: int, noun: str, several: str = "") -> str:
     """A number of things in words, such as "1 record" or "1,200 records"."""
     return f"{number:,} {noun if number == 1 else several or noun + 's'}"

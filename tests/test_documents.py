@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
 import re
@@ -11,6 +12,9 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
+
+from dpforest import Domain
+from dpforest.exceptions import DomainError
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -165,6 +169,42 @@ def test_tests_that_docstrings_cite_are_there():
     for gone in ("tests/nowhere", "tests/test_no.py", "tests/trees and test_no.py",
                  "tests/test_documents.py::no"):  # fmt: skip
         assert cited_for_nothing(gone)
+
+
+#: Modules with a text that names a page, word for word as earlier reports have it.
+NAME_A_PAGE = {"dpforest/report/making.py"}
+
+
+def texts_shown(tree):
+    """Texts of a module, its docstrings aside."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        shown = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if shown and id(node) not in docstrings:
+            yield node.value
+
+
+def test_messages_point_to_pages_in_one_way():
+    """An installed package has no pages beside it, so a bare path would lead nowhere."""
+    trees = {
+        name_of(path): ast.parse(text_of(path))
+        for path in sorted((ROOT / "dpforest").rglob("*.py"))
+    }
+    bare = {name for name, tree in trees.items()
+            if any(re.search(r"docs/\w+\.md", text) for text in texts_shown(tree))}  # fmt: skip
+    assert bare == NAME_A_PAGE
+    nodes = [node for tree in trees.values() for node in ast.walk(tree)]
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    calls = [call for call in calls if getattr(call.func, "id", "") == "page_of_docs"]
+    pages = [call.args[0].value for call in calls]
+    assert len(pages) > 5 and all((ROOT / "docs" / page).is_file() for page in pages)
+    with pytest.raises(DomainError, match=r"see docs/domain\.md of dpforest's source\.$"):
+        Domain(features={"age": None})
 
 
 @pytest.mark.parametrize("page", DOCUMENTS, ids=name_of)

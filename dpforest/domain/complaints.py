@@ -8,9 +8,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from dpforest.display import page_of_docs
 from dpforest.exceptions import DomainError
 
-_CHECK = "Compare the entry with docs/domain.md"
+_CHECK = f"Compare the entry with {page_of_docs('domain.md')}"
+_DECLARE = f"Declare it; see {page_of_docs('domain.md')}"
 #: Rules by pydantic's name of a complaint.
 _RULES = {
     "bool_parsing": "must be True or False",
@@ -83,7 +85,7 @@ def domain_error(
     if unknown:
         return DomainError(entry, "there is no such field", _meant(str(first["loc"][-1]), fields))
     if first["type"] == "missing":
-        return DomainError(entry or "domain", "is needed", "Declare it; see docs/domain.md")
+        return DomainError(entry or "domain", "is needed", _DECLARE)
     return DomainError(entry or "domain", _rule(first), _CHECK)
 
 

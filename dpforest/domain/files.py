@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any, Literal
 
+from dpforest.display import page_of_docs
 from dpforest.domain.schema import (
     CategoricalFeature,
     Classes,
@@ -127,4 +128,4 @@ def _bounds_of(entry: str, found: Any) -> dict[str, Any]:
 
 
 def _malformed(entry: str, rule: str) -> DomainError:
-    return DomainError(entry, rule, "Compare the metadata with docs/domain.md")
+    return DomainError(entry, rule, f"Compare the metadata with {page_of_docs('domain.md')}")

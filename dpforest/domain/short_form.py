@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from dpforest.display import page_of_docs
 from dpforest.domain.complaints import likely_field
 from dpforest.domain.schema import CategoricalFeature, NumericFeature
 from dpforest.exceptions import DomainError, kind_of, shown
@@ -97,7 +98,7 @@ def _refuse_entry(name: str, entry: Any) -> NoReturn:
         name,
         f"must be a (lower, upper) tuple, a list of categories or a feature, not {given}",
         "Write (0, 110) for numbers, [False, True] for booleans, ['a', 'b'] for categories; see "
-        "docs/domain.md",
+        f"{page_of_docs('domain.md')}",
     )
 
 

@@ -12,7 +12,7 @@ from dpforest.accounting.losses import PrivacyLoss
 from dpforest.accounting.rationals import float_up
 from dpforest.accounting.releases import PlanLine
 from dpforest.accounting.units import group_loss
-from dpforest.display import Grid, Page
+from dpforest.display import Grid, Page, page_of_docs
 from dpforest.estimators.fit_plan import HOPELESS_SIGNAL, FitPlan
 from dpforest.estimators.forecast_range import (
     Range,
@@ -221,7 +221,8 @@ def shares_in_words(signal: float, with_delta: bool) -> str:
     return (
         f"on other tables half of such fits gained {half} % or more of the accuracy that a forest "
         f"without privacy gains over always naming the most frequent class, and {others} "
-        "(docs/choosing_epsilon.md). How much there is to gain in yours no public figure says"
+        f"({page_of_docs('choosing_epsilon.md')}). How much there is to gain in yours no public "
+        "figure says"
     )
 
 

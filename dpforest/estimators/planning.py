@@ -15,6 +15,7 @@ from dpforest.accounting.scopes import Scope
 from dpforest.accounting.tightening import in_epsilon_and_delta
 from dpforest.accounting.units import group_loss
 from dpforest.bridge.bridge import Bridge
+from dpforest.display import page_of_docs
 from dpforest.domain.encoder import DomainEncoder
 from dpforest.estimators.bought_rows import fewest_rows, likely_rows
 from dpforest.estimators.fit_plan import (
@@ -203,7 +204,7 @@ def warn_of_large_epsilon(epsilon: Fraction, stacklevel: int, search: str | None
     warn_in_search(
         f"epsilon = {figure_up(epsilon)} promises little: the release may change anybody's odds "
         "about a record by a factor of up to e to the power of epsilon. Choose 1 or less where a "
-        "record is sensitive, and rarely above 5: docs/choosing_epsilon.md.",
+        f"record is sensitive, and rarely above 5: {page_of_docs('choosing_epsilon.md')}.",
         LargeEpsilonWarning,
         search,
         key=str(epsilon),

@@ -34,7 +34,7 @@ from typing import Any
 from dpforest.accounting.ledger import Budget
 from dpforest.accounting.losses import Amount, PrivacyLoss
 from dpforest.accounting.rationals import parse_amount, parse_finite
-from dpforest.display import short_list
+from dpforest.display import page_of_docs, short_list
 from dpforest.exceptions import BudgetExceeded, ParameterError
 from dpforest.ledger.amounts import fraction_of, to_units
 from dpforest.ledger.plan_files import Charge
@@ -49,7 +49,7 @@ _LESS = f"Ask for less: {_FOR_LIFE}"
 #: What to do where a fit is of another domain.
 OTHER_DOMAIN = (
     "Use that very domain; other features, bounds, categories or classes are another data set, "
-    "whose cap adds to this one's for the same people (docs/ledger.md)"
+    f"whose cap adds to this one's for the same people ({page_of_docs('ledger.md')})"
 )
 #: Of one strategy rho grows by less than the square of epsilon, which so falls by more than the
 #: root of a part: up to these by a power of at most the first, and so much more for each unit of

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from dpforest.display import page_of_docs
 from dpforest.exceptions import LedgerDamaged, LedgerError, LedgerUnreachable
 from dpforest.ledger.places import check_place, is_network
 from dpforest.ledger.queue import FairQueue, QueueTimeout
@@ -194,7 +195,7 @@ class SqliteStore(SqlStore):
                 "Copy the ledger with its backup. If there is nothing else, an owner recovers it "
                 "with the reports that people hold: `dpforest ledger recover DATA_SET "
                 "--incomplete --witness FILE`, or BudgetLedger.open(url, actor=…, "
-                "incomplete=True).recover(…) (docs/ledger.md)",
+                f"incomplete=True).recover(…) ({page_of_docs('ledger.md')})",
                 self.url,
             )
 
