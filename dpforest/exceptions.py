@@ -489,6 +489,10 @@ class DraftedBoundsWarning(UserWarning):
     """
 
 
+class LookAlikesWarning(UserWarning):
+    """Categories, classes or names that a domain declares look the same, and are not."""
+
+
 class RepeatedFitWarning(UserWarning):
     """The same estimator, or a clone of it, has spent budget before in this process."""
 

@@ -346,8 +346,11 @@ def _confirmed(domain: Domain, by: str, sources: dict[str, str]) -> Domain:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DraftedBoundsWarning)
         confirmed = domain.confirmed(by, sources=sources)
+    bounds = [one for one in caught if issubclass(one.category, DraftedBoundsWarning)]
+    for other in (one for one in caught if one not in bounds):  # of what is public from now on
+        warnings.warn(other.message, stacklevel=2)
     if is_terminal(sys.stderr):
-        for one in caught:
+        for one in bounds:
             print_notice(f"dpforest: warning, {FOR_THE_CURATOR}: {one.message}")
     else:
         print_notice(

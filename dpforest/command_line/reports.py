@@ -104,7 +104,7 @@ def _has_words_at(path: Path) -> bool:
 def _holds_draft(report: PrivacyReport) -> bool:
     """True if a report may hold what a draft read off the records."""
     try:
-        return not Domain.model_validate(report.domain).is_declared
+        return not Domain._of_record(report.domain).is_declared
     except ValueError:
         return True
 

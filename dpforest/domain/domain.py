@@ -16,6 +16,7 @@ from dpforest.checks import write_file
 from dpforest.display import Page, Shown
 from dpforest.domain.complaints import likely_field
 from dpforest.domain.files import read_facts, written_domain
+from dpforest.domain.looks import warn_of_look_alikes
 from dpforest.domain.marks import DRAFT_NOTE, checked_sources, without_bounds
 from dpforest.domain.schema import (
     CategoricalFeature,
@@ -67,6 +68,12 @@ class Domain(Shown, DomainFacts):
     ------
     DomainError
         If the facts contradict each other; ``entry`` names the one concerned.
+
+    Warns
+    -----
+    LookAlikesWarning
+        If two categories, classes or names that are declared look the same, and are not: an é of
+        one sign and one of two, say, or blanks of two kinds.
     """
 
     name: str | None = None
@@ -129,6 +136,9 @@ class Domain(Shown, DomainFacts):
                 raise DomainError(name, "two features have this name", "Rename one of them")
             seen.add(name)
         return self
+
+    def _tell(self) -> None:
+        warn_of_look_alikes(self._named_entries)
 
     def _page(self) -> Page:
         from dpforest.domain.showing import domain_page
@@ -311,6 +321,8 @@ class Domain(Shown, DomainFacts):
         DraftedBoundsWarning
             If bounds of declared entries are still the draft's, with their names. It is for the
             curator: seeing it is not covered by epsilon.
+        LookAlikesWarning
+            If categories, classes or names that are declared now look the same, and are not.
         """
         if not isinstance(declared_by, str) or not declared_by.strip():
             raise DomainError("declared_by", "must name somebody", "Say who confirms the domain")
@@ -328,6 +340,8 @@ class Domain(Shown, DomainFacts):
             }
         )
         confirmed._warn_of_bounds()
+        drafted = self.drafted_entries
+        warn_of_look_alikes(one for one in confirmed._named_entries if one[0] in drafted)
         if confirmed.is_declared and confirmed.note == DRAFT_NOTE:
             return confirmed.model_copy(update={"note": None})
         return confirmed

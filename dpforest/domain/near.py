@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
+from dpforest.domain.looks import seen_signs
 from dpforest.domain.values import Meaning, is_boolean, meaning_of, text_of
 
 #: Words for two answers, beyond those that a domain reads as 1 and 0 anyway.
@@ -105,7 +106,9 @@ class NearMisses:
         meant = self._folded.get(folded(text))
         if meant is None:
             return None
-        return NearMiss(meant, _SAME_LOOK if look_the_same(meant, text) else "case or blanks")
+        return NearMiss(
+            meant, _SAME_LOOK if seen_signs(meant) == seen_signs(text) else "case or blanks"
+        )
 
     def _by_truth(self, text: str) -> NearMiss | None:
         truth = _truth(text)
@@ -219,13 +222,8 @@ def _text(value: Any) -> str:
 
 
 def folded(text: str) -> str:
-    """A text without case, blanks around words, and the ways to make up its letters."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-
-
-def look_the_same(text: str, other: str) -> bool:
-    """Say if texts are one but for how letters are made up: é is one sign, or an e and a mark."""
-    return unicodedata.normalize("NFC", text) == unicodedata.normalize("NFC", other)
+    """A text without case, blanks around words, signs of no width, and ways to make up letters."""
+    return " ".join(unicodedata.normalize("NFKC", seen_signs(text)).casefold().split())
 
 
 def told_apart(text: str) -> str:

@@ -66,6 +66,20 @@ class DomainFacts(OwnNames):
 
     @_by_name
     def __init__(self, /, **data: Any) -> None:
+        self._fill(data)
+        self._tell()
+
+    def _tell(self) -> None:
+        """Warn of what somebody who declares these facts should know."""
+
+    @classmethod
+    def _of_record(cls, facts: Mapping[str, Any]) -> Self:
+        """Facts as a report or a stored model has them, which were told of when declared."""
+        made = cls.__new__(cls)
+        made._fill(facts)
+        return made
+
+    def _fill(self, data: Mapping[str, Any]) -> None:
         failure: DomainError | None = None
         try:
             super().__init__(**data)

@@ -36,6 +36,7 @@ from dpforest.accounting.rationals import (
 from dpforest.accounting.verify import possible_claims, sole_certificate
 from dpforest.checks import write_file
 from dpforest.domain.domain import Domain
+from dpforest.domain.files import read_facts
 from dpforest.estimators.earlier import EARLIER, as_written_now
 from dpforest.estimators.names import declared_names
 from dpforest.estimators.outcome import FitOutcome
@@ -162,7 +163,8 @@ def _unreadable(rule: str) -> ModelFormatError:
 
 
 def _restore(cls: type[Model], content: dict[str, Any]) -> Model:
-    domain = Domain.from_json(json.dumps(content["domain"])).without_marks()
+    declared = read_facts(json.dumps(content["domain"]), missing="all")
+    domain = Domain._of_record(declared).without_marks()
     facts, ledger, scope = _books(content, domain, content["estimator"])
     claims = possible_claims(scope, Fraction(parse_amount(facts.delta)))
     loss, certificate = claims[0], sole_certificate(scope)

@@ -120,7 +120,7 @@ def _check(report: PrivacyReport, facts: OpenBody, refuse: Refuse) -> None:
 
 def _domain(report: PrivacyReport, refuse: Refuse) -> Domain:
     try:
-        return Domain.model_validate(report.domain)
+        return Domain._of_record(report.domain)
     except ValueError:
         raise refuse("its domain is none") from None
 

@@ -58,7 +58,7 @@ def report_html(report: ReportRecord, audit: Any = None) -> str:
     """The whole page; see :meth:`PrivacyReport.to_html`."""
     guarantee, audits = report.guarantee, shown_audits(audit)
     claimed = _claimed(report)
-    domain = Domain.model_validate(report.domain)
+    domain = Domain._of_record(report.domain)
     mechanisms = dict.fromkeys(entry.mechanism for entry in report.composition.ledger)
     return _render(
         "report.html",

@@ -202,7 +202,7 @@ def newer_version(data: dict[str, Any]) -> int:
 
 def _check_open_parts(report: ReportRecord) -> None:
     """Refuse parts that are kept as they were written, where no page could be made of them."""
-    Domain.model_validate(report.domain)
+    Domain._of_record(report.domain)
     for entry in report.external:
         ExternalEntry.model_validate(entry)
 

@@ -81,7 +81,7 @@ def _finish_problems(root: ScopeRecord) -> Iterator[str]:
 
 
 def _remade_problems(record: PrivacyReport) -> Iterator[str]:
-    facts, domain = record.facts, Domain.model_validate(record.domain)
+    facts, domain = record.facts, Domain._of_record(record.domain)
     check_facts(facts, domain, record.estimator, record.composition)
     guarantee, claims = record.guarantee, _claims(record)
     agreed = [claim for claim in claims if agrees(guarantee, claim[1])]

@@ -146,7 +146,7 @@ def _charged_for(record: PrivacyReport, remade: Remade) -> Iterator[str]:
     place, facts = record.basis.ledger, record.facts
     if place is None:
         return
-    domain = Domain.model_validate(record.domain)
+    domain = Domain._of_record(record.domain)
     wanted = remade.model._wanted(done=True)
     price = fit_price(remade.model, remade.plan, wanted, facts.settings, domain)
     if price.plan != place.plan:

@@ -169,7 +169,7 @@ def remade_plan(report: PrivacyReport) -> Remade | str | None:
         None where it cannot be made here, because a part of it is of somebody else's making; a
         text where the settings contradict themselves.
     """
-    facts, domain = report.facts, Domain.model_validate(report.domain)
+    facts, domain = report.facts, Domain._of_record(report.domain)
     try:
         kind = estimator_of(report.estimator)
     except LookupError:
