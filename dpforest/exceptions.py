@@ -482,7 +482,7 @@ class PrivacyLeakWarning(UserWarning):
 
 
 class DraftedBoundsWarning(UserWarning):
-    """Bounds of a confirmed domain are still those of its draft.
+    """Bounds of a confirmed domain are still those of its draft, or a placeholder is.
 
     For the curator's desk: whether it is given depends on the records, so seeing it is not covered
     by epsilon. It names entries, and never a value.

@@ -339,21 +339,22 @@ def _with_lacking(words: str, domain: Domain) -> str:
 
 
 def _confirmed(domain: Domain, by: str, sources: dict[str, str]) -> Domain:
-    """The domain with declared entries; which bounds are the draft's is said at a terminal alone.
+    """The domain with declared entries; what of them is the draft's is said at a terminal alone.
 
-    That such a bound is left is a fact about a record, which no log may keep.
+    That such a bound, or a placeholder, is left is a fact about a record, which no log may keep.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DraftedBoundsWarning)
         confirmed = domain.confirmed(by, sources=sources)
-    bounds = [one for one in caught if issubclass(one.category, DraftedBoundsWarning)]
-    for other in (one for one in caught if one not in bounds):  # of what is public from now on
+    of_drafts = [one for one in caught if issubclass(one.category, DraftedBoundsWarning)]
+    for other in (one for one in caught if one not in of_drafts):  # of what is public from now on
         warnings.warn(other.message, stacklevel=2)
     if is_terminal(sys.stderr):
-        for one in bounds:
+        for one in of_drafts:
             print_notice(f"dpforest: warning, {FOR_THE_CURATOR}: {one.message}")
     else:
         print_notice(
-            "bounds that are still the draft's would be listed at a terminal, not in a log"
+            "bounds and placeholders that are still the draft's would be listed at a terminal, not "
+            "in a log"
         )
     return confirmed

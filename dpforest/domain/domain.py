@@ -319,8 +319,9 @@ class Domain(Shown, DomainFacts):
         Warns
         -----
         DraftedBoundsWarning
-            If bounds of declared entries are still the draft's, with their names. It is for the
-            curator: seeing it is not covered by epsilon.
+            If bounds of declared entries are still the draft's, or its placeholder is among their
+            categories, with their names. It is for the curator: seeing it is not covered by
+            epsilon.
         LookAlikesWarning
             If categories, classes or names that are declared now look the same, and are not.
         """
@@ -340,6 +341,7 @@ class Domain(Shown, DomainFacts):
             }
         )
         confirmed._warn_of_bounds()
+        confirmed._warn_of_placeholders()
         drafted = self.drafted_entries
         warn_of_look_alikes(one for one in confirmed._named_entries if one[0] in drafted)
         if confirmed.is_declared and confirmed.note == DRAFT_NOTE:
@@ -357,6 +359,27 @@ class Domain(Shown, DomainFacts):
                 "the value of one record, unless the source named says the very same without a "
                 "look at the records. This is for the curator: seeing it is not covered by "
                 "epsilon, and no fit, report or stored model tells it.",
+                DraftedBoundsWarning,
+                stacklevel=3,
+            )
+
+    def _warn_of_placeholders(self) -> None:
+        """Tell the curator where a draft's word for no category is still among declared ones."""
+        from dpforest.domain.doubts import NO_TEXT
+
+        left = [
+            name
+            for name, entry in self._named_entries
+            if entry.drafted is not None
+            and entry.status == "declared"
+            and NO_TEXT in getattr(entry, "categories", ())
+        ]
+        if left:
+            warnings.warn(
+                f"the draft's {NO_TEXT!r} is still among the categories of: {', '.join(left)}. It "
+                "stands where no text of a column means one, so that every record has an unknown "
+                "category. Declare the categories, or leave the column out, unless the column "
+                "has that very word. This is for the curator: seeing it is not covered by epsilon.",
                 DraftedBoundsWarning,
                 stacklevel=3,
             )

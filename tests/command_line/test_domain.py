@@ -386,6 +386,23 @@ def test_no_log_tells_by_a_file_which_bounds_are_the_drafts(ask, good, here):
     assert len(said) == 1
 
 
+def test_a_placeholder_that_is_left_is_told_at_a_terminal_alone(ask, here, monkeypatch):
+    line = "domain confirm d.json --by A --source a=b --source classes=b --output e.json --force"
+    said = []
+    for terminal in (False, True):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
+        for cells in ("2020-01-01 2020-01-02", "north south"):
+            rows = "".join(
+                f"{cell},{label}\n" for cell, label in zip(cells.split(), "ny", strict=True)
+            )
+            (here / "t.csv").write_text(f"a,y\n{rows}")
+            ask("domain draft t.csv --target y --output d.json --force")
+            said.append(ask(line))
+    assert said[0] == said[1] and "placeholders" in said[0][2] and "unreadable" not in said[0][2]
+    assert "the draft's 'unreadable' is still among the categories of: a." in said[2][2]
+    assert "unreadable" not in said[3][2] and {code for code, *_ in said} == {0}
+
+
 def test_a_model_that_is_not_there_is_no_false_report(ask, here):
     code, _, err = ask("report verify forest/report.json --model none.json")
     assert code == 2 and "there is none" in err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -238,6 +239,26 @@ def test_the_curator_is_warned_of_declared_bounds_that_are_still_the_drafts():
     drafted().confirmed("me", sources={"x1": "codebook", "classes": "the law"})
     with pytest.warns(DraftedBoundsWarning, match="target .lower and upper"):
         Domain.draft([["a"]], [0.5]).confirmed("me", sources={"target": "the device"})
+
+
+def test_the_curator_is_warned_of_a_placeholder_among_declared_categories():
+    draft = Domain.draft([["2020-01-01", "a"], ["2020-01-02", "b"]], ["ill", "well"])
+    assert draft.features[0].categories == ("unreadable",)
+    with pytest.warns(DraftedBoundsWarning, match=r"'unreadable' is still .* of: x0\. ") as caught:
+        confirmed = draft.confirmed("me", sources=ALL)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    assert "seeing it is not covered by epsilon" in str(caught[0].message)
+    edited_by_hand = draft.model_dump()
+    for categories, warned in ((("north", "unreadable"), 1), (("north", "south"), 0)):
+        edited_by_hand["features"][0]["categories"] = categories
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            Domain(**edited_by_hand).confirmed("me", sources=ALL)
+        assert len(caught) == warned
+    # By hand it is a word like others, and a draft that is not declared has its doubts.
+    Domain(features={"x0": ["unreadable", "a"]}, classes=[0, 1]).confirmed("me")
+    draft.confirmed("me", sources={"x1": "codebook"})
+    assert "unreadable" in str(confirmed.features[0])
 
 
 def test_no_record_is_looked_at_for_them():
