@@ -290,7 +290,7 @@ def _are_means_for_curves(facts: TableFacts, signal: float) -> bool:
     known = (little or enough) and level < MOST_AT_ONCE_SIGNAL
     # Curves are lines where no forest begins with them yet: quick of many features, too.
     lines = level < PURE_CURVE_SIGNAL
-    knots = AtOnceSettings().n_knots(level, of_means=True) if lines else MOST_KNOTS
+    knots = AtOnceSettings().n_knots(level, facts.n_features, True) if lines else MOST_KNOTS
     return known and are_quick(facts, n_knots=knots)
 
 

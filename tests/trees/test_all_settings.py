@@ -61,6 +61,7 @@ AT_ONCE = {
     "determinant_shares_of_means": (*STEPS, *LEVELS, ((0.0, HALF),)),
     "clips_of_means": (*STEPS, *LEVELS, ((0.0, Fraction(3, 8)),)),
     "knots": (*STEPS, ((0.0, 1),), ((0.0, 2.5),)), "knots_of_means": (*STEPS, ((0.0, 2.5),)),
+    "few_features": COUNT,
 }  # fmt: skip
 IN_TURN = {
     **dict.fromkeys(SHARES, (*PART, Fraction(1, 4))), **dict.fromkeys(CLIPS, PART_OR_ALL),

@@ -47,7 +47,7 @@ class CurvesAtOnce(AtOnceSizes):
         signal, of_means = facts.signal(budget), facts.is_regression
         level = signal / facts.n_features
         return cls(
-            settings.n_knots(level, of_means), settings.clip_at(level, of_means),
+            settings.n_knots(level, facts.n_features, of_means), settings.clip_at(level, of_means),
             settings.prior(signal, of_means), settings.determinant(level, of_means),
         )  # fmt: skip
 

@@ -38,6 +38,9 @@ class AtOnceSettings:
         R / D from which the curve of an ordered feature has so many knots, the same way apart in
         codes; straight lines between them. Two knots make one straight line. Labels tell less of a
         curve than targets do.
+    few_features : int
+        Of a target, features beyond which the level of knots is less by the cube of their number:
+        the noise of all curves adds up at a record, and is largest where a knot has few records.
 
     Raises
     ------
@@ -63,6 +66,7 @@ class AtOnceSettings:
     knots_of_means: tuple[tuple[float, int], ...] = (
         (0.0, 2), (12.0, 4), (25.0, 5), (60.0, 7), (200.0, 9),
     )  # fmt: skip
+    few_features: int = 30
 
     def __post_init__(self) -> None:
         """Check what plans and mechanisms take for granted."""
@@ -77,6 +81,7 @@ class AtOnceSettings:
         _check_steps(self.clips_of_means, "clips_of_means", _check_clip)
         for name in ("knots", "knots_of_means"):
             _check_steps(getattr(self, name), name, _check_knots)
+        check_integer(self.few_features, "few_features", 1)
 
     def prior(self, signal: float, of_means: bool) -> Fraction:
         """Share for the class shares, or for a mean."""
@@ -89,9 +94,11 @@ class AtOnceSettings:
         """Largest slope of a record's loss, at R / D."""
         return _at(self.clips_of_means, level) if of_means else self.clip
 
-    def n_knots(self, level: float, of_means: bool) -> int:
-        """Knots of an ordered feature's curve, at most, at R / D."""
-        return _at(self.knots_of_means if of_means else self.knots, level)
+    def n_knots(self, level: float, n_features: int, of_means: bool) -> int:
+        """Knots of an ordered feature's curve, at most, at R / D for D features."""
+        if not of_means:
+            return _at(self.knots, level)
+        return _at(self.knots_of_means, level / max(1.0, n_features / self.few_features) ** 3)
 
     def determinant(self, level: float, of_means: bool) -> Fraction:
         """Share for the determinant, of what is left, at R / D."""

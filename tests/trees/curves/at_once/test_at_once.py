@@ -112,12 +112,12 @@ def test_the_plan_is_made_of_public_facts(facts_of):
 def test_knots_clips_and_ridges_go_by_the_signal_of_a_feature(facts_of, unit):
     budget, settings = LearnerBudget(Fraction(1), Fraction(0)), AtOnceSettings()
     of_means = unit > 1
-    for n_features in (1, 8):
+    for n_features in (1, 8, 45):
         for level in (1.0, 11.9, 12.1, 24.0, 39.0, 41.0, 61.0, 95.0, 210.0, 260.0):
             rows = level * n_features / budget.signal(1.0)
             facts = replace(facts_of([40] * n_features, 2, rows), unit=unit)
             plan = AdditiveForest().plan(facts, budget)
-            assert plan.shape.n_knots == settings.n_knots(level, of_means)
+            assert plan.shape.n_knots == settings.n_knots(level, n_features, of_means)
             assert plan.shape.clip == settings.clip_at(level, of_means)
             event = event_of(plan)
             assert event.determinant / event.epsilon == settings.determinant(level, of_means)

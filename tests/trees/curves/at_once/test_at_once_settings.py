@@ -29,7 +29,8 @@ ONE = Fraction(1)
     ("determinant_shares_of_means", ((0.0, Fraction(1, 2)),), "below 1/2"),
     ("determinant_shares_of_means", ((0.0, Fraction(0)),), "below 1/2"),
     ("knots", ((0.0, 1),), "at least 2"), ("knots", ((1.0, 2),), "rise from 0"),
-    ("knots_of_means", ((0.0, 1),), "at least 2"), ("knots_of_means", (), "a tuple of 1 or more"),
+    ("few_features", 0, "must be at least 1"), ("knots_of_means", ((0.0, 1),), "at least 2"),
+    ("knots_of_means", (), "a tuple of 1 or more"),
     ("knots", ((0.0, 2), (0.0, 3)), "rise from 0"),
     ("knots", ((0.0, 2), (9.0, 5), (4.0, 3)), "rise from 0"),
 ])  # fmt: skip
@@ -46,14 +47,26 @@ def test_every_power_of_two_is_a_clip(clip: Fraction) -> None:
 
 def test_steps_begin_at_their_level_and_hold_up_to_the_next() -> None:
     settings = AtOnceSettings()
-    assert [settings.n_knots(level, True) for level in (0.0, 11.99, 12.0, 1e9)] == [2, 2, 4, 9]
-    assert [settings.n_knots(level, False) for level in (29.99, 30.0, 249.9, 1e9)] == [2, 4, 7, 9]
+    assert [settings.n_knots(x, 1, True) for x in (0.0, 11.99, 12.0, 1e9)] == [2, 2, 4, 9]
+    assert [settings.n_knots(x, 1, False) for x in (29.99, 30.0, 249.9, 1e9)] == [2, 4, 7, 9]
     assert [settings.clip_at(level, True) for level in (0.0, 89.0, 90.0)] == [
         Fraction(1, 8), Fraction(1, 8), Fraction(1, 4),
     ]  # fmt: skip
     shares = [settings.determinant(level, True) for level in (0.0, 39.9, 40.0)]
     assert shares == [Fraction(1, 5), Fraction(1, 5), Fraction(3, 10)]
     assert settings.determinant(0.0, False) == settings.determinant(1e9, False) == Fraction(3, 20)
+
+
+@pytest.mark.parametrize(("n_features", "starts"), [
+    (30, (12, 25, 60, 200)), (60, (96, 200, 480, 1600)), (90, (324, 675, 1620, 5400)),
+])  # fmt: skip
+def test_curves_of_many_features_bend_later(n_features: int, starts: tuple[int, ...]) -> None:
+    """A target's, by the cube of how many there are beyond 30; labels' as they did."""
+    settings, knots = AtOnceSettings(), (2, 4, 5, 7, 9)
+    for place, start in enumerate(starts):
+        assert settings.n_knots(start * 0.99, n_features, True) == knots[place]
+        assert settings.n_knots(start * 1.01, n_features, True) == knots[place + 1]
+        assert settings.n_knots(start, n_features, False) == settings.n_knots(start, 1, False)
 
 
 def test_what_is_quick_is_told_for_as_many_knots_as_there_may_be() -> None:
