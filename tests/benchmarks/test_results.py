@@ -81,7 +81,7 @@ WRITERS = {
     "common.plain_readers", "common.scale_machine", "common.scale_report",
     "common.speed_report", "common.speed_tables_report", "common.utility_report", "doorway.page",
     "doorway.readers", "laws", "onnx_runtimes", "papers.command", "papers.reference", "picks",
-    "proof_examined", "report_page", "speed", "utility_rows", "wide_tables",
+    "common.wide_records", "proof_examined", "report_page", "speed", "utility_rows", "wide_tables",
 }  # fmt: skip
 WRITING = {"write_text", "write_bytes", "dump", "to_json", "to_csv", "save", "savez", "savetxt"}
 

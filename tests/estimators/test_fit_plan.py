@@ -313,8 +313,8 @@ OF_EACH, OF_WIDE = strategies.REFITTED_SIGNAL_OF_A_FEATURE, strategies.REFITTED_
     (10, 1, 2, OF_TWO), (10, 0, 2, OF_TWO), (45, 45, 2, OF_TWO), (10, 1, 3, OF_MORE),
     (110, 0, 3, OF_MORE),
     # More features.
-    (90, 90, 2, 90 * OF_EACH), (200, 200, 2, 200 * OF_EACH), (200, 0, 3, 200 * OF_EACH),
-    (320, 320, 2, OF_WIDE), (999, 999, 2, OF_WIDE), (999, 0, 3, OF_WIDE),
+    (90, 90, 2, 90 * OF_EACH), (140, 140, 2, 140 * OF_EACH), (140, 0, 3, 140 * OF_EACH),
+    (150, 150, 2, OF_WIDE), (999, 999, 2, OF_WIDE), (999, 0, 3, OF_WIDE),
 ])  # fmt: skip
 def test_refitted_forests_pass_rules_with_a_delta(domain, rows, wide, ordered, n_classes, limit):
     """On either side of the limits, with or without the library that converts tightly."""

@@ -138,7 +138,7 @@ def of_classes_with_delta(facts, epsilon, level):
     if not facts.in_memory:
         return None
     least = 100 if two else 150
-    return "refitted" if level >= min(max(least, 1.25 * width), 400) else None
+    return "refitted" if level >= min(max(least, 1.25 * width), 180) else None
 
 
 def test_the_rule_is_what_the_page_says(budgets):
