@@ -10,6 +10,7 @@ Held by tests/audit/test_outcomes.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from typing import Any, NoReturn
 
 import numpy as np
@@ -26,7 +27,10 @@ NO_OUTCOME = (DPForestError, MemoryError, OSError, ImportError)
 _BITS = np.uint64(0x7FF8_6470_666F_7265)
 _ERROR = np.array([_BITS]).view(np.float64)
 #: Seed of the order in which datasets take turns: no fact about runs, and the same in each audit.
-_TURNS = 0
+_TURNS = 0x7475_726E
+#: Runs of one turn. Trouble lasts longer; what a program keeps from one run to the next is of the
+#: same dataset mostly, so that it still tells.
+_TURN = 20
 #: Tries on each dataset of a pair before it is said that no run gives an output.
 _TRIES = 10
 
@@ -73,20 +77,24 @@ def outcomes_of(
     # What is used up by now would tell the runs before from those after.
     if runs and any(outcomes[-1] is None for outcomes in given):
         _see_that_a_run_ends(name, run, pair, ParameterError, _USED_UP)
-    return [
-        _stacked(name, [None if one is None else np.ravel(one[0]) for one in outcomes])
-        for outcomes in given
-    ]
+    stacked = []
+    while given:  # what is stacked is let go
+        outcomes = given.pop(0)
+        stacked.append(
+            _stacked(name, [None if one is None else np.ravel(one[0]) for one in outcomes])
+        )
+    return stacked
 
 
 def _turns(n_datasets: int, runs: int) -> Iterator[int]:
-    """Places of datasets in the order of their runs, each once a round.
+    """Places of datasets in the order of their runs: a turn each, round after round.
 
-    Rounds differ in their order, so that what happens at every second run is of neither dataset.
+    Rounds differ in their order, so that what happens at every second turn is of neither dataset.
     """
     turns = np.random.default_rng(_TURNS)
-    for _ in range(runs):
-        yield from map(int, turns.permutation(n_datasets))
+    for start in range(0, runs, _TURN):
+        for place in map(int, turns.permutation(n_datasets)):
+            yield from repeat(place, min(_TURN, runs - start))
 
 
 def refuse_gaps(name: str, outputs: Any) -> None:

@@ -216,7 +216,7 @@ def _sampled(subject: Subject, runs: int, pair: DatasetPair) -> list[Any]:
     """Outputs as the subject gives them; an error of many runs at once is named."""
     try:
         # One of somebody else's class may make its runs in a way of its own.
-        if getattr(type(subject), "sample", None) is _RunByRun.sample:
+        if getattr(subject.sample, "__func__", None) is _RunByRun.sample:
             return subject.sample_both(runs, pair)  # type: ignore[attr-defined]
         return [subject.sample(dataset, runs, pair) for dataset in (pair.first, pair.second)]
     except NO_OUTCOME:

@@ -134,8 +134,9 @@ def test_a_budget_that_runs_out_between_runs_accuses_nobody(until):
 
 
 @pytest.mark.parametrize(
-    "in_trouble", [lambda call: 10 <= call % 1000 < 490, lambda call: call % 2 == 1],
-    ids=["for a while", "at every second run"],
+    "in_trouble",
+    [lambda call: 10 <= call % 1000 < 490, lambda call: call % 2 == 1, lambda call: call // 20 % 2],
+    ids=["for a while", "at every second run", "at every second turn"],
 )  # fmt: skip
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_trouble_that_comes_and_goes_accuses_nobody(wrapped, in_trouble):
@@ -155,10 +156,27 @@ def test_trouble_that_comes_and_goes_accuses_nobody(wrapped, in_trouble):
 
 def test_each_table_has_its_turn_in_every_round():
     seen = []
-    audit(lambda records: seen.append(len(records)) or 0.0, PAIR, claimed_epsilon=1, runs=400)
-    rounds = list(zip(seen[::2], seen[1::2], strict=True))
-    assert len(rounds) == 400 and set(rounds) == {(2, 3), (3, 2)}
-    assert 160 < rounds.count((2, 3)) < 240
+    audit(lambda records: seen.append(len(records)) or 0.0, PAIR, claimed_epsilon=1, runs=4000)
+    turns = [tuple(seen[start : start + 20]) for start in range(0, 8000, 20)]
+    assert len(seen) == 8000 and set(turns) == {(2,) * 20, (3,) * 20}
+    rounds = list(zip(turns[::2], turns[1::2], strict=True))
+    assert all(one != other for one, other in rounds)
+    assert 70 < sum(one[0] == 2 for one, _ in rounds) < 130
+    del seen[:]
+    Function(lambda records: seen.append(len(records)) or 0.0).sample_both(27, PAIR)
+    assert sorted(seen[:40]) == [2] * 20 + [3] * 20 and sorted(seen[40:]) == [2] * 7 + [3] * 7
+
+
+@pytest.mark.parametrize("kept", [1, 3])
+def test_what_a_program_keeps_from_one_run_to_the_next_still_tells(kept):
+    """One whose outputs come late, say, as of a buffer: runs that are not independent."""
+    late = [0] * kept
+
+    def run(records):
+        late.append(len(records))
+        return float(late.pop(0))
+
+    assert audit(run, PAIR, claimed_epsilon=1, runs=4000).verdict == "violates"
 
 
 class OfRuns(BaseEstimator):
@@ -188,6 +206,9 @@ def test_a_class_that_makes_its_runs_otherwise_is_asked_for_them():
 
     found = audit(Own(lambda dataset: 0.0), PAIR, claimed_epsilon=1, runs=200)
     assert found.verdict == "violates"
+    one = Function(lambda dataset: 0.0)
+    one.sample = lambda dataset, runs, pair: np.full(runs, float(len(dataset)))
+    assert audit(one, PAIR, claimed_epsilon=1, runs=200).verdict == "violates"
 
 
 def test_refusals_of_ours_and_trouble_of_the_machine_end_an_audit_as_they_are():
