@@ -48,7 +48,7 @@ class Files(Stream):
                 "target", kind_of(target), "must be the name of a column", "Give a text"
             )
         self.paths = tuple(path.absolute() for path in file_list(paths, self.kind))
-        _refuse_repeats(self.paths)
+        self._refuse_counted_twice()
         self.target = target
 
     def check(self, feature_names: tuple[str, ...]) -> ReadBy:
@@ -58,8 +58,13 @@ class Files(Stream):
                 "target", self.target, "is a feature of the domain too", "Name another column"
             )
         self._check_files((*feature_names, self.target))
-        _refuse_repeats(self.paths)  # a link may lead elsewhere by now
+        self._refuse_counted_twice()  # a link may lead elsewhere by now
         return ReadBy(names=True)
+
+    def _refuse_counted_twice(self) -> None:
+        """Refuse what is paid for once and would count twice; predictions may be of both."""
+        _refuse_repeats(self.paths)
+        _refuse_forms(self.paths, self.kind)
 
     @abstractmethod
     def _check_files(self, needed: tuple[str, ...]) -> None:
@@ -133,7 +138,7 @@ def file_list(paths: Paths, kind: str) -> tuple[Path, ...]:
     ParameterTypeError
         Something else is given.
     ParameterError
-        There are none, one cannot be looked at, or one is there both as it is and compressed.
+        There are none, or one cannot be looked at.
     """
     given = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     if not isinstance(given, (list, tuple)) or not all(map(_is_path, given)):
@@ -147,7 +152,6 @@ def file_list(paths: Paths, kind: str) -> tuple[Path, ...]:
         usual = f"Give *{ENDINGS[kind][0]} files or a folder of them"
         for path in found:
             _check_file(path, usual)
-    _refuse_forms(found, kind)
     if not found:
         raise ParameterError(
             "paths", Described("a folder" if given else "an empty list"), _THERE,
@@ -183,15 +187,16 @@ def files_in(folder: Path, kind: str) -> list[Path]:
 
 
 def _refuse_forms(files: Sequence[Path], kind: str) -> None:
-    """Refuse a file beside its compressed form in a folder: its records would count twice.
+    """Refuse a file beside another form of it in a folder: its records would count twice.
 
     Endings are known by large letters too, so names are compared without their case.
     """
     first: dict[tuple[str, str], tuple[str, Path]] = {}
+    folders = {parent: os.path.realpath(parent) for parent in {path.parent for path in files}}
     for path in files:
         name = path.name.lower()
         ending = next((one for one in _FORMS[kind] if name.endswith(one)), "")
-        place = os.path.realpath(path.parent), name.removesuffix(ending)
+        place = folders[path.parent], name.removesuffix(ending)
         known, other = first.setdefault(place, (ending, path))
         if known != ending:
             short, long = sorted((path.name, other.name), key=len)
