@@ -32,6 +32,7 @@ from dpforest.exceptions import (
     DomainError,
     DPForestError,
     DraftedBoundsWarning,
+    LookAlikesWarning,
     ParameterError,
     StreamError,
     printable,
@@ -347,8 +348,9 @@ def _confirmed(domain: Domain, by: str, sources: dict[str, str]) -> Domain:
         warnings.simplefilter("always", DraftedBoundsWarning)
         confirmed = domain.confirmed(by, sources=sources)
     of_drafts = [one for one in caught if issubclass(one.category, DraftedBoundsWarning)]
-    for other in (one for one in caught if one not in of_drafts):  # of what is public from now on
-        warnings.warn(other.message, stacklevel=2)
+    for one in caught:
+        if issubclass(one.category, LookAlikesWarning):  # of what is public from now on
+            warnings.warn(one.message, stacklevel=2)
     if is_terminal(sys.stderr):
         for one in of_drafts:
             print_notice(f"dpforest: warning, {FOR_THE_CURATOR}: {one.message}")

@@ -377,9 +377,9 @@ class Domain(Shown, DomainFacts):
         if left:
             warnings.warn(
                 f"the draft's {NO_TEXT!r} is still among the categories of: {', '.join(left)}. It "
-                "stands where no text of a column means one, so that every record has an unknown "
-                "category. Declare the categories, or leave the column out, unless the column "
-                "has that very word. This is for the curator: seeing it is not covered by epsilon.",
+                "stands where no text of a column means one. Declare the categories, or leave the "
+                "column out, unless the column has that very word. This is for the curator: seeing "
+                "it is not covered by epsilon.",
                 DraftedBoundsWarning,
                 stacklevel=3,
             )

@@ -17,20 +17,33 @@ from dpforest.call_stack import callers_stacklevel
 from dpforest.display import count_text
 from dpforest.exceptions import LookAlikesWarning
 
-#: Kinds of signs that have no width: those of formats, and control characters.
-_WITHOUT_WIDTH = ("Cf", "Cc")
+#: Signs that nobody sees, wherever they stand: of width zero, of where a line may end, of the
+#: direction of a text, and of how an emoji is drawn.
+_UNSEEN = frozenset(
+    "\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063"
+    "\u2064\u2066\u2067\u2068\u2069\ufe0e\ufe0f\ufeff"
+)
+#: Signs that join their neighbours or keep them apart. They are seen where these have shapes for
+#: that, as letters of Persian and Hindi and emoji do, but not beside letters of ASCII.
+_JOINERS = "\u200c\u200d"
+_WITHOUT_JOINERS = dict.fromkeys(map(ord, _JOINERS))
 #: Pairs that a warning names.
 _MOST_TOLD = 5
+#: Signs of a text that it shows.
+_LONGEST = 200
 
 
 def seen_signs(text: str) -> str:
-    """A text without signs that have no width, its letters made up in one way."""
-    if text.isascii() and text.isprintable():
-        return text
-    seen = (
-        sign for sign in text if sign.isspace() or unicodedata.category(sign) not in _WITHOUT_WIDTH
-    )
-    return unicodedata.normalize("NFC", "".join(seen))
+    """A text without signs that nobody sees, its letters made up in one way."""
+    if not (text.isprintable() and _UNSEEN.isdisjoint(text)):
+        text = "".join(sign for sign in text.strip(_JOINERS) if not _is_unseen(sign))
+        bare = text.translate(_WITHOUT_JOINERS)
+        text = bare if bare.isascii() else text
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def _is_unseen(sign: str) -> bool:
+    return sign in _UNSEEN or (unicodedata.category(sign) == "Cc" and not sign.isspace())
 
 
 def look_of(text: str) -> str:
@@ -82,4 +95,8 @@ def _pairs(entries: list[tuple[str, Any]]) -> Iterator[str]:
 
 def _words(of: str, pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
     for one, other in pairs:
-        yield f"{of}: {ascii(one)} and {ascii(other)}"
+        yield f"{of}: {_cut(ascii(one))} and {_cut(ascii(other))}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -31,6 +31,9 @@ ALIKE = [
     ("north", "nor\xadth"),
     ("north", "north\u200e"),
     ("north", "nor\x08th"),
+    ("north", "nor\u200dth"),
+    ("north", "north\u200c"),
+    ("\u2764", "\u2764\ufe0f"),
     ("\u212b", "\xc5"),
 ]
 APART = [
@@ -39,7 +42,21 @@ APART = [
     ("x\xb2", "x2"),
     ("e", "\xe9"),
     ("ab", "a b"),
-    ("\u0430", "b"),
+    # Letters of two alphabets: not told.
+    ("\u0430", "a"),
+    # Joined and not, which is seen: in Persian and in Hindi, and of emoji.
+    (
+        "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        "\u0645\u06cc\u062e\u0648\u0627\u0647\u0645",
+    ),
+    ("\u0915\u094d\u200d\u0937", "\u0915\u094d\u0937"),
+    ("\U0001f469\u200d\U0001f4bb", "\U0001f469\U0001f4bb"),
+    # Flags of England and of Scotland.
+    (
+        "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+        "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",
+    ),
+    ("\u0600\u0661", "\u0661"),
 ]
 
 
