@@ -245,7 +245,7 @@ class PrivateEstimator(ModelUses, SharedBudget):
 
         Accuracy less the share of the most frequent class, or R². With ``strategy="auto"`` it is
         narrower than the range of :meth:`plan`, since it goes by what the released model says of
-        itself; with others it is that range. It held in about three of four fits on tables that
+        itself; with others it is that range. It held in nine of ten fits and more on tables that
         were not used to find it (docs/forecast_results.md).
 
         Returns

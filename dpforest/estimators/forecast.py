@@ -72,7 +72,7 @@ class PlanSummary(OwnNames):
     details : dict of str
     expected_gain : tuple of two floats, or None
         Range of what a fit likely gains over the best constant: accuracy less the share of the
-        most frequent class, or R². It held in about three of four fits on tables that were not
+        most frequent class, or R². It held in nine of ten fits and more on tables that were not
         used to find it (docs/forecast_results.md). None without a number of records.
     """
 
