@@ -161,6 +161,7 @@ CATEGORIES = [
 ]  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore::dpforest.LookAlikesWarning")  # of one sign and of two
 @pytest.mark.parametrize("categories", CATEGORIES, ids=" ".join)
 def test_categories_are_met_by_the_same_values(categories):
     domain = Domain(features={"x": categories}, classes=["no", "yes"])
